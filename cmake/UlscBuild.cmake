@@ -1,0 +1,89 @@
+# Compiler settings, the dependencies and the functions that every CMakeLists.txt of the project uses.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+endif()
+if(ULSC_ASSERTIONS)
+  string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+  string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
+endif()
+# -O2 keeps the build short; nothing of the compiler itself gains from -O3.
+string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+if(ULSC_SANITIZE)
+  # vptr needs RTTI, which LLVM does without.
+  add_compile_options(-fsanitize=${ULSC_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${ULSC_SANITIZE} -fno-sanitize=vptr)
+endif()
+
+# One cache for every build folder and worktree of a machine. Precompiled headers need its sloppiness.
+find_program(ULSC_CCACHE ccache)
+if(ULSC_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ULSC_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>)
+  endif()
+endif()
+
+find_package(MLIR REQUIRED CONFIG PATHS /usr/lib/llvm-22/lib/cmake/mlir)
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+find_package(nlohmann_json REQUIRED)
+find_package(Threads REQUIRED)
+
+set(ULSC_LLVM_TOOLS_DIR ${LLVM_TOOLS_BINARY_DIR})
+
+# The flags of code that uses LLVM and MLIR: their headers, no RTTI, their two shared libraries.
+add_library(ulsc_mlir INTERFACE)
+target_include_directories(ulsc_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+target_include_directories(ulsc_mlir INTERFACE
+  ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR})
+target_compile_options(ulsc_mlir INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+target_link_libraries(ulsc_mlir INTERFACE MLIR LLVM nlohmann_json::nlohmann_json)
+
+# What nearly every compiler source includes, compiled once per build folder.
+file(WRITE ${PROJECT_BINARY_DIR}/pch/Pch.cpp "// Carrier of the precompiled header.\n")
+add_library(ulsc_pch OBJECT ${PROJECT_BINARY_DIR}/pch/Pch.cpp)
+target_link_libraries(ulsc_pch PRIVATE ulsc_mlir)
+target_precompile_headers(ulsc_pch PRIVATE
+  <mlir/IR/Builders.h> <mlir/IR/BuiltinAttributes.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h>
+  <mlir/IR/OpImplementation.h> <mlir/IR/PatternMatch.h> <mlir/Interfaces/FunctionInterfaces.h>
+  <mlir/Interfaces/InferTypeOpInterface.h> <mlir/Interfaces/SideEffectInterfaces.h>
+  <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h> <mlir/Transforms/GreedyPatternRewriteDriver.h>)
+
+# ulsc_add_library(NAME SOURCE... [DEPENDS TARGET...] [LINK LIBRARY...]): a static library of the compiler.
+# DEPENDS are generated headers.
+function(ulsc_add_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC ulsc_mlir ${ARG_LINK})
+  target_precompile_headers(${name} REUSE_FROM ulsc_pch)
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# ulsc_tablegen(TARGET TD OUTPUT ARGUMENT... [OUTPUT ARGUMENT...]): runs mlir-tblgen; each OUTPUT ends in .inc.
+function(ulsc_tablegen target td)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  set(output "")
+  set(arguments "")
+  set(TABLEGEN_OUTPUT "")
+  foreach(word ${ARGN} "end.inc")
+    if(word MATCHES "\\.inc$")
+      if(output)
+        mlir_tablegen(${output} ${arguments} EXTRA_INCLUDES ${PROJECT_SOURCE_DIR})
+      endif()
+      set(output ${word})
+      set(arguments "")
+    else()
+      list(APPEND arguments ${word})
+    endif()
+  endforeach()
+  add_public_tablegen_target(${target})
+endfunction()
