@@ -1,0 +1,23 @@
+//===- DistOps.cpp - Generated bodies and methods of the dist ops ------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "dialects/Dist/Dist.h"
+
+using namespace mlir;
+using namespace ulsc::dist;
+
+#define GET_OP_CLASSES
+#include "dialects/Dist/DistOps.cpp.inc"
+
+StringRef AllReduceOp::getKind() { return "all_reduce"; }
+StringRef AllGatherOp::getKind() { return "all_gather"; }
+StringRef ReduceScatterOp::getKind() { return "reduce_scatter"; }
+StringRef AllToAllOp::getKind() { return "all_to_all"; }
+StringRef PermuteOp::getKind() { return "permute"; }
+
+CollectiveOpInterface StartOp::getCollective() {
+  return llvm::cast<CollectiveOpInterface>(getBody().front().front());
+}
