@@ -1,0 +1,1 @@
+#include "dialects/Uls/Uls.h"
