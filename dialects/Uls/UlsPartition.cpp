@@ -1,1 +1,21 @@
+//===- UlsPartition.cpp - Local forms of the uls ops ---===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
 #include "dialects/Uls/Uls.h"
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::uls;
+
+LogicalResult AttentionGradOp::partition(dist::PartitionState &, ValueRange, SmallVectorImpl<dist::PartitionedValue> &) { return emitOpError("has no local form yet"); }
+LogicalResult AttentionOp::partition(dist::PartitionState &, ValueRange, SmallVectorImpl<dist::PartitionedValue> &) { return emitOpError("has no local form yet"); }
+LogicalResult CrossEntropyGradOp::partition(dist::PartitionState &, ValueRange, SmallVectorImpl<dist::PartitionedValue> &) { return emitOpError("has no local form yet"); }
+LogicalResult CrossEntropyOp::partition(dist::PartitionState &, ValueRange, SmallVectorImpl<dist::PartitionedValue> &) { return emitOpError("has no local form yet"); }
+LogicalResult DropoutOp::partition(dist::PartitionState &, ValueRange, SmallVectorImpl<dist::PartitionedValue> &) { return emitOpError("has no local form yet"); }
+LogicalResult EmbeddingGradOp::partition(dist::PartitionState &, ValueRange, SmallVectorImpl<dist::PartitionedValue> &) { return emitOpError("has no local form yet"); }
+LogicalResult EmbeddingOp::partition(dist::PartitionState &, ValueRange, SmallVectorImpl<dist::PartitionedValue> &) { return emitOpError("has no local form yet"); }
+LogicalResult GlobalNormOp::partition(dist::PartitionState &, ValueRange, SmallVectorImpl<dist::PartitionedValue> &) { return emitOpError("has no local form yet"); }
+LogicalResult IotaOp::partition(dist::PartitionState &, ValueRange, SmallVectorImpl<dist::PartitionedValue> &) { return emitOpError("has no local form yet"); }

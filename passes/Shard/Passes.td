@@ -1,0 +1,12 @@
+//===- Passes.td - Passes that propagates shardings -*- tablegen -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#ifndef ULSC_PASSES_SHARD_PASSES_TD
+#define ULSC_PASSES_SHARD_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+#endif // ULSC_PASSES_SHARD_PASSES_TD
