@@ -73,6 +73,31 @@ static void addBinary(Registry &registry, double (*onFloats)(double, double),
   });
 }
 
+static bool compares(uls::Comparison comparison, double lhs, double rhs) {
+  switch (comparison) {
+  case uls::Comparison::Lt:
+    return lhs < rhs;
+  case uls::Comparison::Le:
+    return lhs <= rhs;
+  case uls::Comparison::Gt:
+    return lhs > rhs;
+  case uls::Comparison::Ge:
+    return lhs >= rhs;
+  }
+  llvm_unreachable("all comparisons are handled");
+}
+
+static LogicalResult evaluateMask(uls::MaskOp op, LocalEvaluation &e) {
+  const Tensor &value = e.get(op.getValue());
+  Tensor lhs = spread(e.get(op.getLhs()), value), rhs = spread(e.get(op.getRhs()), value);
+  if (lhs.getShape() != value.getShape() || rhs.getShape() != value.getShape())
+    return op.emitOpError("meets operands of different sizes");
+  e.set(op.getOutput(), value.gather(value.getShape(), [&](int64_t i) {
+    return compares(op.getComparison(), lhs.getAsDouble(i), rhs.getAsDouble(i)) ? i : -1;
+  }));
+  return success();
+}
+
 static LogicalResult evaluateConvert(uls::ConvertOp op, LocalEvaluation &e) {
   const Tensor &input = e.get(op.getInput());
   auto type = llvm::cast<RankedTensorType>(op.getOutput().getType()).getElementType();
@@ -146,6 +171,7 @@ void interpreter::registerElementwiseEvaluators(Registry &registry) {
                             [](Int a, Int b) { return std::max(a, b); });
   addBinary<uls::MinimumOp>(registry, [](double a, double b) { return std::min(a, b); },
                             [](Int a, Int b) { return std::min(a, b); });
+  registry.add<uls::MaskOp>(evaluateMask);
   registry.add<uls::ConvertOp>(evaluateConvert);
   registry.add<uls::ConstantOp>([](uls::ConstantOp op, LocalEvaluation &e) {
     e.set(op.getOutput(), Tensor::fromAttribute(op.getValue()));

@@ -142,6 +142,24 @@ static LogicalResult evaluateReduce(uls::ReduceOp op, LocalEvaluation &e) {
   return success();
 }
 
+static LogicalResult evaluateReduceMaxGrad(uls::ReduceMaxGradOp op, LocalEvaluation &e) {
+  const Tensor &input = e.get(op.getInput()), &max = e.get(op.getMax()), &cotangent = e.get(op.getCotangent());
+  Shape kept;
+  for (int64_t dim = 0; dim < input.getRank(); ++dim)
+    if (!llvm::is_contained(op.getDims(), dim))
+      kept.push_back(dim);
+  std::vector<int64_t> groups = projections(input.getShape(), max.getShape(), kept);
+  std::vector<bool> given(max.getNumElements());
+  std::vector<double> elements(input.getNumElements());
+  for (size_t i = 0; i < elements.size(); ++i)
+    if (!given[groups[i]] && input.getFloats()[i] == max.getFloats()[groups[i]]) {
+      given[groups[i]] = true;
+      elements[i] = cotangent.getFloats()[groups[i]];
+    }
+  e.set(op.getOutput(), Tensor(input.getShape(), std::move(elements)));
+  return success();
+}
+
 static LogicalResult evaluateBroadcast(uls::BroadcastOp op, LocalEvaluation &e) {
   const Tensor &input = e.get(op.getInput());
   ArrayRef<int64_t> shape = shapeOf(op.getOutput());
@@ -225,6 +243,7 @@ static LogicalResult evaluateIota(uls::IotaOp op, LocalEvaluation &e) {
 void interpreter::registerShapeEvaluators(Registry &registry) {
   registry.add<uls::EinsumOp>(evaluateEinsum);
   registry.add<uls::ReduceOp>(evaluateReduce);
+  registry.add<uls::ReduceMaxGradOp>(evaluateReduceMaxGrad);
   registry.add<uls::BroadcastOp>(evaluateBroadcast);
   registry.add<uls::ReshapeOp>([](uls::ReshapeOp op, LocalEvaluation &e) {
     e.set(op.getOutput(), e.get(op.getInput()).reshape(shapeOf(op.getOutput())));

@@ -50,6 +50,15 @@ static LogicalResult evaluateCountValid(uls::CountValidOp op, LocalEvaluation &e
   return success();
 }
 
+static LogicalResult evaluateSumRanks(uls::SumRanksOp op, Evaluation &e) {
+  Tensor sum = e.get(op.getInput(), 0);
+  for (int64_t rank = 1; rank < e.interpreter.getNumRanks(); ++rank)
+    sum = sum.zip(e.get(op.getInput(), rank), [](double a, double b) { return a + b; });
+  for (int64_t rank = 0; rank < e.interpreter.getNumRanks(); ++rank)
+    e.set(op.getOutput(), rank, sum);
+  return success();
+}
+
 static double sumOfSquares(LocalEvaluation &e, ValueRange tensors) {
   double sum = 0;
   for (Value value : tensors)
@@ -187,6 +196,7 @@ void interpreter::registerTrainingEvaluators(Registry &registry) {
     return success();
   });
   registry.add<uls::CountValidOp>(evaluateCountValid);
+  registry.addGlobal<uls::SumRanksOp>(evaluateSumRanks);
   registry.add<uls::GlobalNormOp>([](uls::GlobalNormOp op, LocalEvaluation &e) {
     e.set(op.getNorm(), Tensor::scalar(std::sqrt(sumOfSquares(e, op.getGradients()))));
     return success();
