@@ -103,6 +103,8 @@ static LogicalResult dump(const StepResult &result) {
 
 /// Steps of one module or of two side by side.
 static LogicalResult runSteps(ModuleOp module, ModuleOp other) {
+  if (dropoutRate >= 1.0)
+    return fail("dropout rate " + llvm::Twine(dropoutRate) + " is outside [0, 1)");
   FailureOr<std::vector<uint16_t>> tokens = readTokens();
   FailureOr<Shape> shape = getGlobalInputShape(module);
   if (failed(tokens) || failed(shape))
