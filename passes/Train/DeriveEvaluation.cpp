@@ -20,7 +20,7 @@ using namespace ulsc;
 using namespace ulsc::uls;
 
 namespace {
-struct DeriveEvaluationPass : impl::DeriveEvaluationPassBase<DeriveEvaluationPass> {
+struct DeriveEvaluationPass : ulsc::impl::DeriveEvaluationPassBase<DeriveEvaluationPass> {
   void runOnOperation() override;
   void dropTraining();
   void mergeVariants(ForwardOp forward);

@@ -24,7 +24,7 @@ struct Variant {
   SmallVector<CallOp> calls;
 };
 
-struct MakeJointBlocksPass : impl::MakeJointBlocksPassBase<MakeJointBlocksPass> {
+struct MakeJointBlocksPass : ulsc::impl::MakeJointBlocksPassBase<MakeJointBlocksPass> {
   void runOnOperation() override;
   LogicalResult makeVariants(BlockOp block, ArrayRef<Variant> variants, SymbolTable &symbols);
 };
@@ -58,7 +58,9 @@ void MakeJointBlocksPass::runOnOperation() {
     return signalPassFailure();
   SymbolTable symbols(getOperation());
   llvm::MapVector<BlockOp, SmallVector<Variant>> blocks;
-  for (auto &[call, request] : findJointRequests(forward, symbols)) {
+  for (auto &entry : findJointRequests(forward, symbols)) {
+    CallOp call = entry.first;
+    const JointRequest &request = entry.second;
     SmallVector<Variant> &variants = blocks[symbols.lookup<BlockOp>(call.getCallee())];
     auto *known = llvm::find_if(variants, [&](const Variant &variant) { return variant.request == request; });
     if (known == variants.end()) {

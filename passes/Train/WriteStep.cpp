@@ -54,7 +54,7 @@ private:
   llvm::DenseMap<Value, Value> cotangents;
 };
 
-struct WriteStepPass : impl::WriteStepPassBase<WriteStepPass> {
+struct WriteStepPass : ulsc::impl::WriteStepPassBase<WriteStepPass> {
   void runOnOperation() override;
 };
 
@@ -143,7 +143,8 @@ LogicalResult StepWriter::runBackward(CallOp call) {
     return call.emitOpError() << "needs gradients of @" << call.getCallee()
                               << ", which is not joint; run ulsc-make-joint-blocks first";
   SmallVector<Value> arguments;
-  for (int64_t index : *block.getCotangents()) {
+  ArrayRef<int64_t> cotangentIndices = *block.getCotangents(), gradientIndices = *block.getGradients();
+  for (int64_t index : cotangentIndices) {
     Value result = call.getResults()[index], cotangent = cotangents.lookup(result);
     if (!cotangent) {
       auto type = llvm::cast<RankedTensorType>(result.getType());
@@ -152,11 +153,11 @@ LogicalResult StepWriter::runBackward(CallOp call) {
     }
     arguments.push_back(cotangent);
   }
-  TypeRange results(block.getResultTypes().drop_front(block.getNumPrimalResults()));
+  ArrayRef<Type> results = block.getResultTypes().drop_front(block.getNumPrimalResults());
   auto backward = BackwardOp::create(step.builder, call.getLoc(), results, call.getCalleeAttr(),
                                      residuals.lookup(call), arguments);
   ArrayRef<int64_t> wanted = requests.find(call)->second.gradients;
-  for (auto [gradient, index] : llvm::zip_equal(backward.getResults(), *block.getGradients()))
+  for (auto [gradient, index] : llvm::zip_equal(backward.getResults(), gradientIndices))
     if (llvm::is_contained(wanted, index))
       handOver(call.getArguments()[index], gradient, call.getLoc());
   return success();

@@ -20,7 +20,7 @@ using namespace ulsc;
 using namespace ulsc::uls;
 
 namespace {
-struct WriteUpdateRulePass : impl::WriteUpdateRulePassBase<WriteUpdateRulePass> {
+struct WriteUpdateRulePass : ulsc::impl::WriteUpdateRulePassBase<WriteUpdateRulePass> {
   using WriteUpdateRulePassBase::WriteUpdateRulePassBase;
 
   void runOnOperation() override;
