@@ -24,7 +24,7 @@ if(ULSC_CCACHE)
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ULSC_CCACHE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>)
+    add_compile_options("SHELL:$<$<COMPILE_LANGUAGE:CXX>:-Xclang -fno-pch-timestamp>")
   endif()
 endif()
 
@@ -36,6 +36,8 @@ include(AddMLIR)
 find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
 
+# mlir-tblgen searches the directory's include path.
+include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 set(ULSC_LLVM_TOOLS_DIR ${LLVM_TOOLS_BINARY_DIR})
 
 # The flags of code that uses LLVM and MLIR: their headers, no RTTI, their two shared libraries.
