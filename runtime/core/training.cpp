@@ -1,5 +1,9 @@
 #include "core/training.h"
 
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/files.h"
+#include "checkpoint/rank_file.h"
+#include "checkpoint/weights.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/initial_values.h"
@@ -51,10 +55,55 @@ void Training::prepare() {
   });
 }
 
+std::string Training::checkpointToResume() const {
+  if (options.resume.empty())
+    return "";
+  bool isAuto = options.resume == "auto";
+  std::string found = findCheckpoint(isAuto ? options.save : options.resume);
+  if (found.empty() && !isAuto)
+    raise("'", options.resume, "' is neither a checkpoint nor a directory of checkpoints; give the "
+          "directory that '--save' had, or a step-N in it");
+  if (!isAuto && !options.weights.empty())
+    raise("flags '--weights' and '--resume' exclude each other: a checkpoint holds the weights");
+  if (isFirst())
+    std::printf("resume   %s\n", found.empty() ? "nothing saved yet, beginning anew" : found.c_str());
+  return found;
+}
+
+void Training::resumeFrom(const std::string &checkpoint) {
+  RunState state = loadCheckpoint(checkpoint, manifest, coordinates, context.arena,
+                                  communicator.rank(), communicator.ranks());
+  if (options.hasSeed && options.seed != state.seed)
+    raise("flag '--seed' is ", options.seed, ", but the run of checkpoint '", checkpoint,
+          "' has seed ", state.seed, "; leave the flag out");
+  step = state.step;
+  tokensConsumed = state.tokensConsumed;
+  seed = state.seed;
+  control.loss_scale = static_cast<float>(state.lossScale);
+  if (isFirst() && step >= options.steps && options.steps > 0)
+    std::printf("note     the checkpoint already has step %lld of %lld; raise --steps to go on\n",
+                static_cast<long long>(step), static_cast<long long>(options.steps));
+}
+
 void Training::fillState() {
+  control.loss_scale = 1.0f;
+  std::string checkpoint;
+  onAllRanks(communicator, [&] { checkpoint = checkpointToResume(); });
   onAllRanks(communicator, [&] {
-    drawInitialValues(manifest, coordinates, seed, context.arena, device->threads());
+    if (!checkpoint.empty())
+      resumeFrom(checkpoint);
+    else if (!options.weights.empty())
+      loadWeights(options.weights, manifest, coordinates, context.arena);
+    else
+      drawInitialValues(manifest, coordinates, seed, context.arena, device->threads());
   });
+  onAllRanks(communicator, [&] {
+    if (isFirst() && !options.save.empty())
+      prepareSaveDirectory(options.save, step);
+    if (isFirst() && !options.gradients.empty())
+      makeDirectories(options.gradients);
+  });
+  lastSaved = checkpoint.empty() ? -1 : step;
 }
 
 void Training::fillControl() {
@@ -70,7 +119,6 @@ void Training::fillControl() {
   control.momentum = static_cast<float>(options.momentum);
   control.clip_grad = static_cast<float>(options.clipGrad);
   control.dropout_rate = options.dropout ? static_cast<float>(*options.dropout) : -1.0f;
-  control.loss_scale = 1.0f;
   fillParameterScales();
 }
 
@@ -142,6 +190,8 @@ void Training::afterStep(double begin, double inputSeconds) {
                      manifest.batch.global * manifest.batch.seq, control.loss, control.grad_norm,
                      control.learning_rate, secondsNow() - begin, inputSeconds,
                      context.waitSeconds});
+  if (!options.gradients.empty())
+    dumpGradients();
   if (options.saveEvery > 0 && step % options.saveEvery == 0)
     save();
 }
@@ -167,8 +217,35 @@ int Training::stop() {
   return 128 + (signal ? signal : SIGINT);
 }
 
-void Training::save() { lastSaved = step; }
+void Training::dumpGradients() {
+  std::string name = concat("step-", step, "-rank-", communicator.rank(), ".safetensors");
+  onAllRanks(communicator, [&] {
+    FileWriter writer(options.gradients + "/" + name);
+    writeRankFile(writer, manifest, coordinates, context.arena,
+                  [](const StateTensor &tensor) { return tensor.role == "gradient"; });
+    writer.finish();
+  });
+}
 
-void Training::exportModel() {}
+void Training::save() {
+  RunState state{step, tokensConsumed, seed, control.loss_scale, {}};
+  state.hyperparameters = {{"lr", options.learningRate},
+                           {"lr_schedule", options.schedule},
+                           {"warmup_steps", options.warmupSteps},
+                           {"min_lr", options.leastLearningRate},
+                           {"steps", options.steps},
+                           {"weight_decay", options.weightDecay},
+                           {"weight_decay_on", options.weightDecayOn},
+                           {"betas", options.betas},
+                           {"eps", options.epsilon},
+                           {"momentum", options.momentum},
+                           {"clip_grad", options.clipGrad}};
+  saveCheckpoint(communicator, manifest, coordinates, context.arena, state, options.save);
+  lastSaved = step;
+}
+
+void Training::exportModel() {
+  exportWeights(communicator, manifest, coordinates, context.arena, options.exportDirectory);
+}
 
 } // namespace ulsc::runtime

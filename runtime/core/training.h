@@ -31,6 +31,8 @@ private:
   void fillControl();
   void fillParameterScales();
   void fillState();
+  std::string checkpointToResume() const;
+  void resumeFrom(const std::string &checkpoint);
   void prepareStep();
   void checkStep() const;
   void afterStep(double begin, double inputSeconds);
@@ -38,6 +40,7 @@ private:
   int stop();
   void save();
   void exportModel();
+  void dumpGradients();
   bool isFirst() const { return communicator.rank() == 0; }
 
   const Manifest &manifest;
