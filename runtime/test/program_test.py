@@ -138,7 +138,7 @@ class ProgramTest(unittest.TestCase):
         for mesh in ("1x1", "2x1"):
             for kill_at in range(1, 40):
                 shutil.rmtree(self.directory / "s", ignore_errors=True)
-                flags = ["--steps", 4, "--save", "s", "--save-every", 1]
+                flags = ["--steps", 3, "--save", "s", "--save-every", 1]
                 environment = {"FAKE_KILL_AT": str(kill_at), "FAKE_KILL_RANK": "0"}
                 if mesh == "2x1" and kill_at % 6:
                     continue  # starting mpirun is slow
