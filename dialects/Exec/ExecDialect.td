@@ -62,7 +62,10 @@ def Exec_KernelKindEnum : Exec_Enum<"KernelKind", "how a kernel is split across 
   I32EnumAttrCase<"Columns", 1, "columns">,
   I32EnumAttrCase<"Scatter", 2, "scatter">
 ]>;
-def Exec_KernelKindAttr : Exec_EnumAttr<Exec_KernelKindEnum, "kernel_kind">;
+// Stands in attribute dictionaries, so it has brackets.
+def Exec_KernelKindAttr : EnumAttr<Exec_Dialect, Exec_KernelKindEnum, "kernel_kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 // Values of ulsc_collective_kind and ulsc_reduction.
 def Exec_CollectiveKindEnum : Exec_Enum<"CollectiveKind", "kind of collective", [

@@ -175,7 +175,7 @@ LogicalResult WriteControlOp::verify() {
 }
 
 LogicalResult CoordinateOp::verify() {
-  if (getAxis() < 0 || getAxis() >= getMaxAxes())
-    return emitOpError("axis ") << getAxis() << " is not in [0, " << getMaxAxes() << ")";
+  if (int64_t axis = getAxis(); axis < 0 || axis >= getMaxAxes())
+    return emitOpError("axis ") << static_cast<int64_t>(getAxis()) << " is not in [0, " << getMaxAxes() << ")";
   return success();
 }

@@ -142,10 +142,10 @@ def Exec_SlotOp : Exec_Op<"slot", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInt
     %x = exec.slot %inputs[%m] : memref<4x2x64xi32> to memref<2x64xi32>
     ```
   }];
-  let arguments = (ins Exec_Contiguous:$source, Exec_Scalar:$index);
+  let arguments = (ins Exec_Contiguous:$source, Index:$index);
   let results = (outs Exec_Buffer:$result);
   let assemblyFormat = [{
-    $source `[` $index `]` (`:` type($index)^ `,`)? attr-dict `:` type($source) `to` type($result)
+    $source `[` $index `]` attr-dict `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -409,8 +409,8 @@ def Exec_AttentionOp : Exec_Op<"attention", [AttrSizedOperandSegments]> {
     ```mlir
     exec.attention %q, %k, %v positions(%qp, %kp) segments(%qs, %ks) outs(%o, %lse) scratch(%w) {
         scale = 0.125 : f32, causal} : memref<2x8x2x2x16xf32>, memref<2x8x2x16xf32>, memref<2x8x2x16xf32>,
-        memref<2x8xi32>, memref<2x8xi32>, memref<2x8xi32>, memref<2x8xi32>,
-        memref<2x8x2x2x16xf32>, memref<2x8x2x2xf32>, memref<8192xi8>
+        memref<2x8xi32>, memref<2x8xi32>, memref<2x8xi32>, memref<2x8xi32>
+        outs memref<2x8x2x2x16xf32>, memref<2x8x2x2xf32> scratch memref<8192xi8>
     ```
   }];
   let arguments = !con((ins Arg<Exec_Contiguous, "", [MemRead]>:$q,
@@ -443,8 +443,9 @@ def Exec_AttentionGradOp : Exec_Op<"attention_grad", [AttrSizedOperandSegments]>
     ```mlir
     exec.attention_grad %q, %k, %v positions(%qp, %kp) forward(%o, %lse) grad(%do) outs(%dq, %dk, %dv)
         scratch(%w) {scale = 0.125 : f32, causal} : memref<2x8x2x2x16xf32>, memref<2x8x2x16xf32>, memref<2x8x2x16xf32>,
-        memref<2x8xi32>, memref<2x8xi32>, memref<2x8x2x2x16xf32>, memref<2x8x2x2xf32>, memref<2x8x2x2x16xf32>,
-        memref<2x8x2x2x16xf32>, memref<2x8x2x16xf32>, memref<2x8x2x16xf32>, memref<8192xi8>
+        memref<2x8xi32>, memref<2x8xi32> forward memref<2x8x2x2x16xf32>, memref<2x8x2x2xf32>
+        grad memref<2x8x2x2x16xf32> outs memref<2x8x2x2x16xf32>, memref<2x8x2x16xf32>, memref<2x8x2x16xf32>
+        scratch memref<8192xi8>
     ```
   }];
   let arguments = !con((ins Arg<Exec_Contiguous, "", [MemRead]>:$q,
@@ -486,7 +487,7 @@ def Exec_CollectiveStartOp : Exec_Op<"collective_start", [AttrSizedOperandSegmen
     holds nothing else. Input `i` and output `i` have one element type; an all-reduce may be in place.
 
     ```mlir
-    exec.collective_start all_reduce sum group(0) identifier(3) slot(1) ins(%g, %h) outs(%g, %h)
+    exec.collective_start all_reduce reduction(sum) group(0) identifier(3) slot(1) ins(%g, %h) outs(%g, %h)
         : memref<64xf32>, memref<8x8xf32> to memref<64xf32>, memref<8x8xf32>
     ```
   }];
@@ -495,7 +496,7 @@ def Exec_CollectiveStartOp : Exec_Op<"collective_start", [AttrSizedOperandSegmen
                        Arg<Variadic<Exec_Contiguous>, "", [MemRead]>:$inputs,
                        Arg<Variadic<Exec_Contiguous>, "", [MemWrite]>:$outputs);
   let assemblyFormat = [{
-    $kind ($reduction^)? `group` `(` $group `)` `identifier` `(` $identifier `)` `slot` `(` $slot `)`
+    $kind (`reduction` `(` $reduction^ `)`)? `group` `(` $group `)` `identifier` `(` $identifier `)` `slot` `(` $slot `)`
     `ins` `(` $inputs `)` `outs` `(` $outputs `)` attr-dict `:` type($inputs) `to` type($outputs)
   }];
   let hasVerifier = 1;

@@ -70,7 +70,7 @@ static LogicalResult verifyGeneric(KernelOp kernel, linalg::GenericOp op, ArrayR
     bool inside = flowsInside(operand.get()) || op.isDpsInit(&operand);
     if (kernel.getKind() == KernelKind::Rows && inside && !startsWithRows(map, rows))
       return op.emitOpError("operand ") << operand.getOperandNumber() << " is made inside the kernel but its map "
-                                        << map << " does not keep the rows";
+                                        << AffineMapAttr::get(map) << " does not keep the rows";
   }
   if (op.getNumReductionLoops() > 0)
     for (Type type : op.getResultTypes()) {

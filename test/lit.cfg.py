@@ -1,0 +1,13 @@
+"""Text tests: ulsc-opt and its kind on .mlir files, checked by FileCheck."""
+import os
+
+import lit.formats
+
+config.name = "ulsc"
+config.test_format = lit.formats.ShTest(execute_external=True)
+config.suffixes = [".mlir"]
+config.test_source_root = config.source_dir
+config.test_exec_root = config.binary_dir
+config.environment["PATH"] = os.pathsep.join(
+    [config.tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
+)
