@@ -291,6 +291,7 @@ class ProgramTest(unittest.TestCase):
                             (["--steps", 1, "--resume", "auto"], "needs '--save DIR'"),
                             (["--steps", 1, "stray"], "unexpected argument 'stray'")):
             self.assertIn(part, self.run_program("1x1", *flags, expect=2).stderr)
+        self.run_program("1x1", "--steps", 1, "--betas", "0.8,0.9", "--lr=1e-2", "--seed", 1, "--seed", 2)
         described = json.loads(self.run_program("1x1", "--describe", data=False).stdout)
         self.assertEqual(described["schema"], "ulsc.manifest/1")
 
