@@ -55,7 +55,7 @@ void ShardingGraph::forEachAnnotation(
     function.getFunctionBody().walk([&](Operation *op) {
       if (auto reshard = llvm::dyn_cast<dist::ReshardOp>(op))
         callback(find(reshard.getOutput()), reshard.getSharding(), {}, op->getLoc(),
-                 "pin at " + describeLocation(op->getLoc()));
+                 "pin at " + dist::describeLocation(op->getLoc()));
       auto materialize = llvm::dyn_cast<uls::MaterializeOp>(op);
       if (!materialize)
         return;

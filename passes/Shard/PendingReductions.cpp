@@ -22,7 +22,7 @@ PendingReductions::PendingReductions(ShardingGraph &graph, const Mesh &mesh,
     if (llvm::isa<uls::YieldOp, uls::ResultOp>(edge.op))
       continue;
     edgeOf[edge.op] = &edge;
-    axesOf[edge.op] = assignFactors(graph.getTensors(edge), mesh, cost).axes;
+    axesOf[edge.op] = assignFactors(graph.getTensors(edge, /*isFinal=*/true), mesh, cost).axes;
   }
 }
 
@@ -35,13 +35,6 @@ AxisMask PendingReductions::getSum(Value value) const {
 void PendingReductions::set(Value value, AxisMask raw) {
   auto it = kept.find(value);
   sums[value] = it == kept.end() ? raw : raw & it->second;
-}
-
-static bool isZero(Operation *op) {
-  auto constant = llvm::dyn_cast<uls::ConstantOp>(op);
-  auto splat = constant ? llvm::dyn_cast<DenseFPElementsAttr>(constant.getValue())
-                        : DenseFPElementsAttr();
-  return splat && splat.isSplat() && splat.getSplatValue<APFloat>().isZero();
 }
 
 //===---------------------------------------------------------------------------------------===//
@@ -106,7 +99,7 @@ void PendingReductions::evaluate(Block &block) {
       evaluateCall(&op, backward.getCalleeAttr(),
                    symbols.lookupNearestSymbolFrom<uls::BlockOp>(&op, backward.getCalleeAttr())
                        .getNumPrimalResults());
-    else if (isZero(&op))
+    else if (isZeroConstant(&op))
       sums[op.getResult(0)] = kAnything;
     else if (const Edge *edge = edgeOf.lookup(&op))
       evaluateRule(*edge);
@@ -232,7 +225,7 @@ std::string PendingReductions::describe(const Edge &edge, uint8_t axis) {
           annotation = origin->annotation;
       }
   StringRef what = llvm::isa<uls::EinsumOp>(edge.op) ? "contraction of " : "sum over ";
-  return describeLocation(edge.op->getLoc()) + ": " + what.str() + name + ", sharded by " +
+  return dist::describeLocation(edge.op->getLoc()) + ": " + what.str() + name + ", sharded by " +
          annotation;
 }
 

@@ -98,7 +98,7 @@ bool Propagation::visit(const Edge &edge, int64_t round, bool resolveConflicts) 
   if (resolveConflicts) {
     if (!hasConflict)
       return false;
-    axes = assignFactors(graph.getTensors(edge), mesh, cost).axes;
+    axes = assignFactors(graph.getTensors(edge, /*isFinal=*/false), mesh, cost).axes;
   }
   bool changed = false;
   forEachTensor(edge, [&](int64_t id, const dist::TensorFactors &factors) {
@@ -146,7 +146,7 @@ void Propagation::recordOrigin(const Edge &edge, int64_t id, uint8_t axis) {
     return;
   Origin origin{axis, source->annotation,
                 ("by " + edge.op->getName().getStringRef() + " at " +
-                 describeLocation(edge.op->getLoc())).str()};
+                 dist::describeLocation(edge.op->getLoc())).str()};
   graph[id].origins.push_back(std::move(origin));
 }
 
@@ -182,7 +182,7 @@ static SmallVector<std::string> describeLosers(ShardingGraph &graph, const Edge 
 void shard::recordConflicts(ShardingGraph &graph, const Mesh &mesh,
                             const cost::CommunicationCost &cost) {
   for (Edge &edge : graph.getEdges()) {
-    FactorAssignment assignment = assignFactors(graph.getTensors(edge), mesh, cost);
+    FactorAssignment assignment = assignFactors(graph.getTensors(edge, /*isFinal=*/true), mesh, cost);
     if (!assignment.hadConflict)
       continue;
     SmallVector<std::string> losers = describeLosers(graph, edge, assignment.axes, mesh);

@@ -20,20 +20,6 @@ const Origin *Node::getOrigin(unsigned axis) const {
   return nullptr;
 }
 
-std::string shard::describeLocation(Location loc) {
-  std::string text;
-  loc->walk([&](Location inner) {
-    if (auto name = llvm::dyn_cast<NameLoc>(inner)) {
-      text = name.getName().str();
-      return WalkResult::interrupt();
-    }
-    if (auto file = llvm::dyn_cast<FileLineColLoc>(inner); file && text.empty())
-      text = ("line " + Twine(file.getLine())).str();
-    return WalkResult::advance();
-  });
-  return text.empty() ? "here" : text;
-}
-
 //===---------------------------------------------------------------------------------------===//
 // Classes
 //===---------------------------------------------------------------------------------------===//
@@ -179,15 +165,15 @@ void ShardingGraph::link(Operation *op) {
       });
 }
 
-OpTensors ShardingGraph::getTensors(const Edge &edge) {
+OpTensors ShardingGraph::getTensors(const Edge &edge, bool isFinal) {
   OpTensors tensors{&edge.rule, {}, {}};
   auto add = [&](int64_t id, const dist::TensorFactors &factors, auto &list) {
     if (id < 0) {
-      list.push_back({&factors, Type(), Layout(), false});
+      list.push_back({&factors, NoneType::get(module.getContext()), Layout(), false});
       return;
     }
     const Node &node = nodes[id];
-    bool isOpen = llvm::all_of(node.open, [](bool open) { return open; });
+    bool isOpen = !isFinal && llvm::all_of(node.open, [](bool open) { return open; });
     list.push_back({&factors, node.type, node.layout, isOpen && node.type.getRank() > 0});
   };
   for (auto [id, factors] : llvm::zip_equal(edge.operands, edge.rule.operands))
@@ -219,4 +205,11 @@ LogicalResult ShardingGraph::build() {
   }
   nameDimensions();
   return seed();
+}
+
+bool shard::isZeroConstant(Operation *op) {
+  auto constant = llvm::dyn_cast_or_null<uls::ConstantOp>(op);
+  auto splat = constant ? llvm::dyn_cast<DenseFPElementsAttr>(constant.getValue())
+                        : DenseFPElementsAttr();
+  return splat && splat.isSplat() && splat.getSplatValue<APFloat>().isZero();
 }

@@ -49,8 +49,8 @@ struct Edge {
   bool isElementwise = false;
 };
 
-/// Name of an op in messages: the source model's path if its location has one.
-std::string describeLocation(mlir::Location loc);
+/// A splat of floating-point zeros: a summand of anything.
+bool isZeroConstant(mlir::Operation *op);
 
 class ShardingGraph {
 public:
@@ -66,7 +66,8 @@ public:
   Node &operator[](int64_t id) { return nodes[id]; }
   llvm::MutableArrayRef<Edge> getEdges() { return edges; }
   int64_t getNumRounds() const { return priorities.size() + 1; }
-  OpTensors getTensors(const Edge &edge);
+  /// `isFinal`: propagation is over, tensors take no more axes.
+  OpTensors getTensors(const Edge &edge, bool isFinal);
   /// The functions that are sharded, callees before callers.
   llvm::ArrayRef<mlir::FunctionOpInterface> getFunctions() const { return functions; }
 
