@@ -90,6 +90,9 @@ struct Recipe {
 /// reported through the context's diagnostics; then the result is empty.
 std::optional<Recipe> resolveRecipe(mlir::MLIRContext *context, const RecipeOptions &options);
 
+/// Only the groups and the frozen parameters of a recipe.
+std::optional<Recipe> readRecipeGroups(mlir::MLIRContext *context, llvm::StringRef path);
+
 /// Names of the presets.
 std::vector<llvm::StringRef> getStrategies();
 /// The logical axes that rules may name.

@@ -247,3 +247,13 @@ std::optional<Recipe> Resolver::run() {
 std::optional<Recipe> ulsc::resolveRecipe(MLIRContext *context, const RecipeOptions &options) {
   return Resolver(context, options).run();
 }
+
+std::optional<Recipe> ulsc::readRecipeGroups(MLIRContext *context, StringRef path) {
+  std::optional<RecipeFile> file = readRecipeFile(context, path);
+  if (!file)
+    return std::nullopt;
+  Recipe recipe;
+  recipe.groups = file->groups;
+  recipe.frozen = file->frozen;
+  return recipe;
+}
