@@ -84,10 +84,10 @@ private:
     for (auto &list : candidates) {
       if (llvm::none_of(list, [](const Candidate &c) { return c.axes.empty(); }))
         list.push_back({{}, -1.0});
-      llvm::stable_sort(list, [](const Candidate &a, const Candidate &b) {
+      std::sort(list.begin(), list.end(), [](const Candidate &a, const Candidate &b) {
         if (a.axes.empty() != b.axes.empty())
           return b.axes.empty();
-        return a.bytes > b.bytes;
+        return a.bytes != b.bytes ? a.bytes > b.bytes : a.axes < b.axes;
       });
     }
   }

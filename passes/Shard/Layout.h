@@ -15,6 +15,8 @@
 #include "dialects/Dist/Dist.h"
 #include "ulsc/Cost/Cluster.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 namespace ulsc::shard {
 
 using cost::AxisMask;

@@ -16,7 +16,7 @@ using dist::FactorKind;
 
 PendingReductions::PendingReductions(ShardingGraph &graph, const Mesh &mesh,
                                      const cost::CommunicationCost &cost, AxisMask dataAxes)
-    : graph(graph), mesh(mesh), cost(cost), dataAxes(dataAxes) {
+    : graph(graph), mesh(mesh), dataAxes(dataAxes) {
   for (const Edge &edge : graph.getEdges()) {
     // Yields have one edge per value; they are looked at use by use.
     if (llvm::isa<uls::YieldOp, uls::ResultOp>(edge.op))
