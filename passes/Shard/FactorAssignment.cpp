@@ -115,9 +115,8 @@ private:
                              apply(rule, *tensor.factors, axes));
     for (auto [i, tensor] : llvm::enumerate(op.results)) {
       Layout produced = apply(rule, *tensor.factors, axes);
-      for (FactorKind kind : {FactorKind::Sum, FactorKind::Max})
-        if (AxisMask reduced = getReducedAxes(rule, i, axes, kind))
-          time += cost.allReduce(reduced, mesh.getLocalBytes(produced, tensor.type));
+      produced.sum = getReducedAxes(rule, i, axes, FactorKind::Sum);
+      produced.max = getReducedAxes(rule, i, axes, FactorKind::Max);
       time += getReshardTime(tensor, produced, tensor.layout.withoutPartials());
     }
     if (time < bestCost) {
@@ -138,10 +137,10 @@ private:
     if (!type || from == to)
       return 0.0;
     // An open tensor takes the op's layout where that only adds axes.
-    const Layout &required = from == tensor.layout.withoutPartials() ? to : from;
+    const Layout &required = from.dims == tensor.layout.dims ? to : from;
     auto extends = [](auto pair) { return isPrefix(std::get<0>(pair), std::get<1>(pair)); };
     if (tensor.isOpen && llvm::all_of(llvm::zip_equal(tensor.layout.dims, required.dims), extends))
-      return 0.0;
+      return planReshard(from, from.withoutPartials(), type, mesh, cost).cost;
     return planReshard(from, to, type, mesh, cost).cost;
   }
 
