@@ -25,7 +25,11 @@ struct Variant {
 };
 
 struct MakeJointBlocksPass : ulsc::impl::MakeJointBlocksPassBase<MakeJointBlocksPass> {
+  using MakeJointBlocksPassBase::MakeJointBlocksPassBase;
+
   void runOnOperation() override;
+  LogicalResult makeEveryBlock();
+  LogicalResult makeRequested();
   LogicalResult makeVariants(BlockOp block, ArrayRef<Variant> variants, SymbolTable &symbols);
 };
 
@@ -52,10 +56,17 @@ LogicalResult MakeJointBlocksPass::makeVariants(BlockOp block, ArrayRef<Variant>
   return success();
 }
 
-void MakeJointBlocksPass::runOnOperation() {
+LogicalResult MakeJointBlocksPass::makeEveryBlock() {
+  for (auto block : getOperation().getOps<BlockOp>())
+    if (failed(makeJoint(block, requestAll(block), getGradientDtype(block))))
+      return failure();
+  return success();
+}
+
+LogicalResult MakeJointBlocksPass::makeRequested() {
   ForwardOp forward = getForward(getOperation());
   if (!forward)
-    return signalPassFailure();
+    return failure();
   SymbolTable symbols(getOperation());
   llvm::MapVector<BlockOp, SmallVector<Variant>> blocks;
   for (auto &entry : findJointRequests(forward, symbols)) {
@@ -71,5 +82,11 @@ void MakeJointBlocksPass::runOnOperation() {
   }
   for (auto &[block, variants] : blocks)
     if (failed(makeVariants(block, variants, symbols)))
-      return signalPassFailure();
+      return failure();
+  return success();
+}
+
+void MakeJointBlocksPass::runOnOperation() {
+  if (failed(everyBlock ? makeEveryBlock() : makeRequested()))
+    signalPassFailure();
 }
