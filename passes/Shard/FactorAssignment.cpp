@@ -18,7 +18,8 @@ namespace {
 class Assigner {
 public:
   Assigner(const OpTensors &op, const Mesh &mesh, const cost::CommunicationCost &cost)
-      : op(op), rule(*op.rule), mesh(mesh), cost(cost), candidates(rule.factors.size()) {}
+      : op(op), rule(*op.rule), mesh(mesh), cost(cost), candidates(rule.factors.size()),
+        home(rule.factors.size()) {}
 
   FactorAssignment run() {
     collect(op.operands);
@@ -43,12 +44,13 @@ private:
   /// Notes what each tensor proposes for its factors.
   void collect(ArrayRef<OpTensor> tensors) {
     for (const OpTensor &tensor : tensors) {
-      FactorAxes axes = project(rule, *tensor.factors, tensor.layout, mesh);
       double bytes = mesh.getLocalBytes(mesh.getReplicated(tensor.type), tensor.type);
-      for (const dist::DimFactors &dim : *tensor.factors)
-        for (unsigned f : dim)
-          if (canShard(rule.factors[f]) && !(tensor.isOpen && axes[f].empty()))
-            propose(f, axes[f], bytes);
+      for (const auto &[f, axes] : project(rule, *tensor.factors, tensor.layout, mesh)) {
+        home[f] = numTensors;
+        if (canShard(rule.factors[f]) && !(tensor.isOpen && axes.empty()))
+          propose(f, axes, bytes);
+      }
+      ++numTensors;
     }
   }
 
@@ -64,16 +66,21 @@ private:
   /// The only proposal of each factor, if there is just one and no axis is claimed by two factors.
   std::optional<FactorAxes> tryAgreed() const {
     FactorAxes axes(rule.factors.size());
-    AxisMask used = 0;
+    AxisMask used = 0, usedInternally = 0;
+    SmallVector<AxisMask> usedByTensor(numTensors);
     for (auto [f, list] : llvm::enumerate(candidates)) {
       if (list.size() > 1)
         return std::nullopt;
       if (list.empty())
         continue;
       axes[f] = list.front().axes;
-      if (used & maskOf(axes[f]))
+      AxisMask mask = maskOf(axes[f]);
+      // An op that communicates itself handles each operand on its own: different ones may be cut over the same axes.
+      bool isInternal = rule.factors[f].kind == FactorKind::Internal;
+      if (mask & (used | (isInternal ? usedByTensor[home[f]] : usedInternally)))
         return std::nullopt;
-      used |= maskOf(axes[f]);
+      (isInternal ? usedInternally : used) |= mask;
+      usedByTensor[home[f]] |= mask;
     }
     legalize(rule, axes, mesh);
     return axes;
@@ -149,6 +156,9 @@ private:
   const Mesh &mesh;
   const cost::CommunicationCost &cost;
   SmallVector<SmallVector<Candidate, 2>> candidates;
+  /// A tensor that each factor is in.
+  SmallVector<unsigned> home;
+  unsigned numTensors = 0;
   FactorAxes best;
   double bestCost = 0.0;
   int64_t budget = 0;

@@ -33,6 +33,9 @@ AxisMask PendingReductions::getSum(Value value) const {
 }
 
 void PendingReductions::set(Value value, AxisMask raw) {
+  // A sum over an axis that is to shard the value as well is scattered at once.
+  if (int64_t id = graph.find(value); id >= 0)
+    raw &= ~graph[id].layout.getDimMask();
   auto it = kept.find(value);
   sums[value] = it == kept.end() ? raw : raw & it->second;
 }
