@@ -81,7 +81,7 @@ static AllReduceOp merge(AllReduceOp earlier, AllReduceOp later) {
 }
 
 namespace {
-struct MergeScalarReductions : impl::MergeScalarReductionsPassBase<MergeScalarReductions> {
+struct MergeScalarReductions : ulsc::impl::MergeScalarReductionsPassBase<MergeScalarReductions> {
   void runOnOperation() override {
     getOperation().walk([](Block *block) {
       SmallVector<AllReduceOp> candidates;

@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace ulsc;
 
 namespace {
-struct PartitionModule : impl::PartitionModulePassBase<PartitionModule> {
+struct PartitionModule : ulsc::impl::PartitionModulePassBase<PartitionModule> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (module->hasAttr(dist::DistDialect::kPartitionedAttrName))

@@ -18,7 +18,8 @@ namespace {
 class Assigner {
 public:
   Assigner(const OpTensors &op, const Mesh &mesh, const cost::CommunicationCost &cost)
-      : op(op), rule(*op.rule), mesh(mesh), cost(cost), candidates(rule.factors.size()) {}
+      : op(op), rule(*op.rule), mesh(mesh), cost(cost), candidates(rule.factors.size()),
+        home(rule.factors.size()) {}
 
   FactorAssignment run() {
     collect(op.operands);
@@ -43,12 +44,13 @@ private:
   /// Notes what each tensor proposes for its factors.
   void collect(ArrayRef<OpTensor> tensors) {
     for (const OpTensor &tensor : tensors) {
-      FactorAxes axes = project(rule, *tensor.factors, tensor.layout, mesh);
       double bytes = mesh.getLocalBytes(mesh.getReplicated(tensor.type), tensor.type);
-      for (const dist::DimFactors &dim : *tensor.factors)
-        for (unsigned f : dim)
-          if (canShard(rule.factors[f]) && !(tensor.isOpen && axes[f].empty()))
-            propose(f, axes[f], bytes);
+      for (const auto &[f, axes] : project(rule, *tensor.factors, tensor.layout, mesh)) {
+        home[f] = numTensors;
+        if (canShard(rule.factors[f]) && !(tensor.isOpen && axes.empty()))
+          propose(f, axes, bytes);
+      }
+      ++numTensors;
     }
   }
 
@@ -64,16 +66,21 @@ private:
   /// The only proposal of each factor, if there is just one and no axis is claimed by two factors.
   std::optional<FactorAxes> tryAgreed() const {
     FactorAxes axes(rule.factors.size());
-    AxisMask used = 0;
+    AxisMask used = 0, usedInternally = 0;
+    SmallVector<AxisMask> usedByTensor(numTensors);
     for (auto [f, list] : llvm::enumerate(candidates)) {
       if (list.size() > 1)
         return std::nullopt;
       if (list.empty())
         continue;
       axes[f] = list.front().axes;
-      if (used & maskOf(axes[f]))
+      AxisMask mask = maskOf(axes[f]);
+      // An op that communicates itself handles each operand on its own: different ones may be cut over the same axes.
+      bool isInternal = rule.factors[f].kind == FactorKind::Internal;
+      if (mask & (used | (isInternal ? usedByTensor[home[f]] : usedInternally)))
         return std::nullopt;
-      used |= maskOf(axes[f]);
+      (isInternal ? usedInternally : used) |= mask;
+      usedByTensor[home[f]] |= mask;
     }
     legalize(rule, axes, mesh);
     return axes;
@@ -84,10 +91,10 @@ private:
     for (auto &list : candidates) {
       if (llvm::none_of(list, [](const Candidate &c) { return c.axes.empty(); }))
         list.push_back({{}, -1.0});
-      llvm::stable_sort(list, [](const Candidate &a, const Candidate &b) {
+      std::sort(list.begin(), list.end(), [](const Candidate &a, const Candidate &b) {
         if (a.axes.empty() != b.axes.empty())
           return b.axes.empty();
-        return a.bytes > b.bytes;
+        return a.bytes != b.bytes ? a.bytes > b.bytes : a.axes < b.axes;
       });
     }
   }
@@ -115,9 +122,8 @@ private:
                              apply(rule, *tensor.factors, axes));
     for (auto [i, tensor] : llvm::enumerate(op.results)) {
       Layout produced = apply(rule, *tensor.factors, axes);
-      for (FactorKind kind : {FactorKind::Sum, FactorKind::Max})
-        if (AxisMask reduced = getReducedAxes(rule, i, axes, kind))
-          time += cost.allReduce(reduced, mesh.getLocalBytes(produced, tensor.type));
+      produced.sum = getReducedAxes(rule, i, axes, FactorKind::Sum);
+      produced.max = getReducedAxes(rule, i, axes, FactorKind::Max);
       time += getReshardTime(tensor, produced, tensor.layout.withoutPartials());
     }
     if (time < bestCost) {
@@ -138,10 +144,10 @@ private:
     if (!type || from == to)
       return 0.0;
     // An open tensor takes the op's layout where that only adds axes.
-    const Layout &required = from == tensor.layout.withoutPartials() ? to : from;
+    const Layout &required = from.dims == tensor.layout.dims ? to : from;
     auto extends = [](auto pair) { return isPrefix(std::get<0>(pair), std::get<1>(pair)); };
     if (tensor.isOpen && llvm::all_of(llvm::zip_equal(tensor.layout.dims, required.dims), extends))
-      return 0.0;
+      return planReshard(from, from.withoutPartials(), type, mesh, cost).cost;
     return planReshard(from, to, type, mesh, cost).cost;
   }
 
@@ -150,6 +156,9 @@ private:
   const Mesh &mesh;
   const cost::CommunicationCost &cost;
   SmallVector<SmallVector<Candidate, 2>> candidates;
+  /// A tensor that each factor is in.
+  SmallVector<unsigned> home;
+  unsigned numTensors = 0;
   FactorAxes best;
   double bestCost = 0.0;
   int64_t budget = 0;

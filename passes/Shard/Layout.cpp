@@ -146,20 +146,23 @@ bool shard::canShard(const dist::Factor &factor) {
   return factor.kind != FactorKind::Replicated && factor.kind != FactorKind::Permutation;
 }
 
-FactorAxes shard::project(const ShardingRule &rule, const dist::TensorFactors &tensor,
+SmallVector<FactorProposal, 4> shard::project(const ShardingRule &rule, const dist::TensorFactors &tensor,
                           const Layout &layout, const Mesh &mesh) {
-  FactorAxes result(rule.factors.size());
+  SmallVector<FactorProposal, 4> result;
   for (auto [factors, axes] : llvm::zip(tensor, layout.dims)) {
     size_t next = 0;
+    bool isReached = true;
     for (unsigned f : factors) {
+      AxisList &list = result.emplace_back(f, AxisList()).second;
+      // Only a factor cut down to single elements lets axes reach the next, more minor one.
+      if (!isReached)
+        continue;
       int64_t left = rule.factors[f].size;
       while (next < axes.size() && left % mesh.getSize({axes[next]}) == 0) {
         left /= mesh.getSize({axes[next]});
-        result[f].push_back(axes[next++]);
+        list.push_back(axes[next++]);
       }
-      // Only a factor cut down to single elements lets axes reach the next, more minor one.
-      if (left != 1)
-        break;
+      isReached = left == 1;
     }
   }
   return result;

@@ -15,6 +15,8 @@
 #include "dialects/Dist/Dist.h"
 #include "ulsc/Cost/Cluster.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 namespace ulsc::shard {
 
 using cost::AxisMask;
@@ -74,8 +76,11 @@ public:
 /// Whether sharding this factor is supported at all.
 bool canShard(const dist::Factor &factor);
 
-/// The axes of each factor as this tensor has them. Axes that no factor can hold are left out.
-FactorAxes project(const dist::ShardingRule &rule, const dist::TensorFactors &tensor,
+/// A factor and the axes that shard it.
+using FactorProposal = std::pair<unsigned, AxisList>;
+
+/// The axes of each factor of one tensor as the tensor has them. Axes that no factor can hold are left out.
+llvm::SmallVector<FactorProposal, 4> project(const dist::ShardingRule &rule, const dist::TensorFactors &tensor,
                    const Layout &layout, const Mesh &mesh);
 
 /// The tensor's layout when the op's factors are sharded so; no partials.

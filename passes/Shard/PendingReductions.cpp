@@ -16,7 +16,7 @@ using dist::FactorKind;
 
 PendingReductions::PendingReductions(ShardingGraph &graph, const Mesh &mesh,
                                      const cost::CommunicationCost &cost, AxisMask dataAxes)
-    : graph(graph), mesh(mesh), cost(cost), dataAxes(dataAxes) {
+    : graph(graph), mesh(mesh), dataAxes(dataAxes) {
   for (const Edge &edge : graph.getEdges()) {
     // Yields have one edge per value; they are looked at use by use.
     if (llvm::isa<uls::YieldOp, uls::ResultOp>(edge.op))
@@ -33,6 +33,9 @@ AxisMask PendingReductions::getSum(Value value) const {
 }
 
 void PendingReductions::set(Value value, AxisMask raw) {
+  // A sum over an axis that is to shard the value as well is scattered at once.
+  if (int64_t id = graph.find(value); id >= 0)
+    raw &= ~graph[id].layout.getDimMask();
   auto it = kept.find(value);
   sums[value] = it == kept.end() ? raw : raw & it->second;
 }

@@ -48,7 +48,6 @@ private:
 
   ShardingGraph &graph;
   const Mesh &mesh;
-  const cost::CommunicationCost &cost;
   AxisMask dataAxes;
   mlir::SymbolTableCollection symbols;
   llvm::DenseMap<mlir::Operation *, const Edge *> edgeOf;

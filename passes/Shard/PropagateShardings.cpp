@@ -98,7 +98,7 @@ private:
   Builder builder;
 };
 
-struct PropagateShardings : impl::PropagateShardingsPassBase<PropagateShardings> {
+struct PropagateShardings : ulsc::impl::PropagateShardingsPassBase<PropagateShardings> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     Mesh mesh = Mesh::of(module);

@@ -63,8 +63,7 @@ FactorAxes Propagation::mergeBasic(const Edge &edge, int64_t round, bool &hasCon
     for (auto [axes, from] : llvm::zip_equal(active.dims, graph[id].activeFrom))
       if (from > round)
         axes.clear();
-    FactorAxes axes = project(edge.rule, factors, active, mesh);
-    for (auto [f, list] : llvm::enumerate(axes)) {
+    for (const auto &[f, list] : project(edge.rule, factors, active, mesh)) {
       if (!canShard(edge.rule.factors[f]) || isPrefix(list, merged[f]))
         continue;
       if (isPrefix(merged[f], list)) {
@@ -79,9 +78,17 @@ FactorAxes Propagation::mergeBasic(const Edge &edge, int64_t round, bool &hasCon
     }
   });
   SmallVector<unsigned> claims(mesh.attr.getAxes().size());
-  for (const AxisList &list : merged)
-    for (uint8_t axis : list)
-      ++claims[axis];
+  AxisMask internal = 0;
+  for (auto [factor, list] : llvm::zip_equal(edge.rule.factors, merged)) {
+    // Operands that an op handles each on its own may be cut over the same axes.
+    if (factor.kind == dist::FactorKind::Internal)
+      internal |= maskOf(list);
+    else
+      for (uint8_t axis : list)
+        ++claims[axis];
+  }
+  for (uint8_t axis : mesh.getAxes(internal))
+    ++claims[axis];
   for (AxisList &list : merged)
     for (auto [i, axis] : llvm::enumerate(list))
       if (claims[axis] > 1) {

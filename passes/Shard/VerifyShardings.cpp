@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace ulsc;
 
 namespace {
-struct VerifyShardings : impl::VerifyShardingsPassBase<VerifyShardings> {
+struct VerifyShardings : ulsc::impl::VerifyShardingsPassBase<VerifyShardings> {
   void runOnOperation() override {
     mesh = shard::Mesh::of(getOperation());
     if (!mesh.attr)
