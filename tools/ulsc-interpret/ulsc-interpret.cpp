@@ -11,6 +11,7 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -104,7 +105,7 @@ static LogicalResult dump(const StepResult &result) {
 /// Steps of one module or of two side by side.
 static LogicalResult runSteps(ModuleOp module, ModuleOp other) {
   if (dropoutRate >= 1.0)
-    return fail("dropout rate " + llvm::Twine(dropoutRate) + " is outside [0, 1)");
+    return fail("dropout rate " + std::to_string(dropoutRate) + " is outside [0, 1)");
   FailureOr<std::vector<uint16_t>> tokens = readTokens();
   FailureOr<Shape> shape = getGlobalInputShape(module);
   if (failed(tokens) || failed(shape))
@@ -163,7 +164,7 @@ static LogicalResult runFunction(ModuleOp module, ModuleOp other) {
     double difference = getRelativeDifference(std::get<0>(pair), std::get<1>(pair));
     if (difference <= tolerance)
       continue;
-    (void)fail("result " + llvm::Twine(i) + " of @" + entry + " differs by " + llvm::Twine(difference));
+    (void)fail("result " + llvm::Twine(i) + " of @" + entry + " differs by " + llvm::formatv("{0:e3}", difference).str());
     agrees = false;
   }
   if (agrees)
