@@ -5,6 +5,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "ulsc/InitAllPasses.h"
+#include "ulsc/Pipelines.h"
 
 #include "passes/Import/Passes.h"
 #include "passes/Partition/Passes.h"
@@ -27,4 +28,5 @@ void ulsc::registerAllPasses() {
   registerPartitionPipeline();
   registerSchedulePasses();
   registerSchedulePipeline();
+  registerStagesPipeline();
 }

@@ -45,7 +45,13 @@ double computeWireBytes(llvm::StringRef kind, int64_t bytes, int64_t ranks);
 /// The table that `ulsc explain` prints.
 void printCollectives(llvm::raw_ostream &stream, llvm::ArrayRef<CollectiveRow> rows);
 
-/// The parts of the document of `--report` that the module itself tells: model, mesh, batch, and from `local` on collectives.
+/// The row of `memory` of a module of the stage `exec`: bytes of a rank by category, and the peak; empty before.
+llvm::json::Object makeMemory(mlir::ModuleOp module);
+
+/// The rows of `collectives`.
+llvm::json::Array makeCollectives(llvm::ArrayRef<CollectiveRow> rows);
+
+/// What the document of `--report` says of an annotated module: schema, model, mesh, batch.
 llvm::json::Object makeReport(mlir::ModuleOp module);
 
 } // namespace ulsc::report

@@ -6,6 +6,7 @@
 
 #include "ulsc/Report.h"
 
+#include "dialects/Exec/ExecOps.h"
 #include "dialects/Uls/Uls.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -106,6 +107,13 @@ static llvm::json::Object makeRow(const CollectiveRow &row) {
                             {"cause", row.cause}};
 }
 
+llvm::json::Array ulsc::report::makeCollectives(ArrayRef<CollectiveRow> rows) {
+  llvm::json::Array array;
+  for (const CollectiveRow &row : rows)
+    array.push_back(makeRow(row));
+  return array;
+}
+
 template <typename Attr>
 static Attr lookup(Operation *op, StringRef dictionary, StringRef key) {
   auto attributes = op->getAttrOfType<DictionaryAttr>(dictionary);
@@ -115,6 +123,20 @@ static Attr lookup(Operation *op, StringRef dictionary, StringRef key) {
 static void copyInteger(llvm::json::Object &to, ModuleOp module, StringRef dictionary, StringRef key) {
   if (auto value = lookup<IntegerAttr>(module, dictionary, key))
     to[key.str()] = value.getInt();
+}
+
+llvm::json::Object ulsc::report::makeMemory(ModuleOp module) {
+  llvm::json::Object row;
+  for (auto function : module.getOps<exec::FunctionOp>()) {
+    if (!function.getEntry() || !function.getFrameBytes())
+      continue;
+    if (auto categories = function.getCategoriesAttr())
+      for (NamedAttribute category : categories)
+        if (auto bytes = llvm::dyn_cast<IntegerAttr>(category.getValue()))
+          row[category.getName().str()] = bytes.getInt();
+    row["peak"] = int64_t(*function.getFrameBytes());
+  }
+  return row;
 }
 
 llvm::json::Object ulsc::report::makeReport(ModuleOp module) {
@@ -134,12 +156,6 @@ llvm::json::Object ulsc::report::makeReport(ModuleOp module) {
     for (dist::MeshAxisAttr axis : mesh.getMesh().getAxes())
       axes.push_back(llvm::json::Object{{"name", axis.getName()}, {"size", axis.getSize()}});
     report["mesh"] = llvm::json::Object{{"axes", std::move(axes)}, {"devices", mesh.getMesh().getDeviceCount()}};
-  }
-  if (module->hasAttr(dist::DistDialect::kPartitionedAttrName)) {
-    llvm::json::Array collectives;
-    for (const CollectiveRow &row : collectCollectives(module))
-      collectives.push_back(makeRow(row));
-    report["collectives"] = std::move(collectives);
   }
   return report;
 }
