@@ -53,7 +53,7 @@ def AssignGroupsPass : Pass<"ulsc-assign-groups", "::mlir::ModuleOp"> {
     ```
     becomes, with `{"groups": [{"match": "*.bias", "weight_decay": 0} ]}`,
     ```mlir
-    module attributes {uls.groups = [{match = "*", …}, {lr_scale = 1.0, match = "*.bias", weight_decay_scale = 0.0}]} {
+    module attributes {uls.groups = [{match = "*", …}, {lr_scale = 1.0, match = "*.bias", weight_decay_scale = 0.0} ]} {
       uls.param @"up.bias" : tensor<64xf32> axes ["mlp"] init <zeros> {group = 1}
     ```
   }];
