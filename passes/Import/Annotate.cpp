@@ -12,6 +12,7 @@
 #include "ulsc/Support/Nearest.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 #define DEBUG_TYPE "ulsc-annotate"
 
