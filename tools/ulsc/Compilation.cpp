@@ -264,7 +264,7 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
     return failure();
   }
   SmallString<128> path(dumpDirectory);
-  llvm::sys::path::append(path, llvm::formatv("{0:2}-{1}.mlir", llvm::fmt_pad(++dumps, 0, 0), stage.name).str());
+  llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir", ++dumps, stage.name).str());
   return writeFile(path, [&](raw_ostream &stream) { printModule(stream); });
 }
 

@@ -20,7 +20,7 @@ static const std::vector<OptionSpec> &getCompileOptions() {
         {"emit", "STAGE", "stop after a stage and print it: graph, train, sharded, local, scheduled, exec, llvm, exe"},
         {"report", "FILE", "write what was compiled as one JSON document"},
     };
-    all.insert(all.end(), kModelOptions.begin(), kModelOptions.end());
+    all.insert(all.end(), getModelOptions().begin(), getModelOptions().end());
     return all;
   }();
   return options;
@@ -74,7 +74,7 @@ static int explain(const Arguments &arguments) {
 static const std::vector<OptionSpec> &getExplainOptions() {
   static const std::vector<OptionSpec> options = [] {
     std::vector<OptionSpec> all = {{"report", "FILE", "write the same as one JSON document"}};
-    all.insert(all.end(), kModelOptions.begin(), kModelOptions.end());
+    all.insert(all.end(), getModelOptions().begin(), getModelOptions().end());
     return all;
   }();
   return options;
