@@ -89,7 +89,7 @@ TEST_F(InterpreterTest, RoundsOnlyWhenAsked) {
 
 TEST_F(InterpreterTest, ParametersAreShardedAndAssembled) {
   auto module = parse("module attributes {dist.partitioned} { dist.mesh @mesh <[\"dp\"=2, \"tp\"=3]>"
-                      "uls.param @w : tensor<4x6xf32> axes [\"vocab\", \"mlp\"] init <normal, 0.5> logical_shape array<i64: 3, 6>"
+                      "uls.param @w : tensor<4x6xf32> axes [\"vocab\", \"mlp\"] init <normal, 0.5> logical_shape [3, 6]"
                       " sharding <@mesh, [{}, {\"tp\"}]> }");
   ASSERT_TRUE(module) << message;
   auto machine = Interpreter::create(*module);

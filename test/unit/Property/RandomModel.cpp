@@ -34,7 +34,7 @@ struct BlockWriter {
   bool usesPositions = false, usesContext = false;
   int next = 0;
 
-  std::string fresh() { return "%v" + std::to_string(next++); }
+  std::string fresh() { return "%t" + std::to_string(next++); }
 };
 
 std::string join(const std::vector<std::string> &parts, const std::string &separator) {
@@ -116,7 +116,7 @@ void ModelWriter::drawSizes() {
   std::vector<std::string> names{"dp", "cp", "tp"};
   int64_t count = draw(1, 3);
   for (int64_t i = 0; i < count; ++i) {
-    int64_t size = draw(1, 4);
+    int64_t size = choose(Sizes{1, 2, 2, 2, 3, 4});
     while (devices * size > 8)
       --size;
     devices *= size;
@@ -379,13 +379,13 @@ void ModelWriter::writeEmbedding() {
   std::string table = tensor({padded, embed}, dtype), tokens = tensor({rows, seq}, "i32");
   tableSharding = drawSharding({padded, embed}, true);
   std::string logical = vocabulary == padded ? ""
-                                             : " logical_shape array<i64: " + std::to_string(vocabulary) + ", " +
-                                                   std::to_string(embed) + ">";
+                                             : " logical_shape [" + std::to_string(vocabulary) + ", " +
+                                                   std::to_string(embed) + "]";
   std::string stored = tensor({padded, embed}, "f32");
   params += "  uls.param @table : " + stored + " axes [\"vocab\", \"embed\"] init <normal, 0.5>" + logical +
             " sharding " + tableSharding + "\n";
   if (!isTied)
-    params += "  uls.param @head : " + stored + " axes [\"vocab\", \"embed\"] init <normal, 0.5>" + logical +
+    params += "  uls.param @lm_head : " + stored + " axes [\"vocab\", \"embed\"] init <normal, 0.5>" + logical +
               " sharding " + drawSharding({padded, embed}, true) + "\n";
   blocks += "  uls.block @embed(%tokens: " + tokens + ", %table: " + table + " {uls.parameter}) -> (" + x() +
             ") {\n    %x = uls.embedding %tokens, %table : " + tokens + ", " + table + " -> " + x() +
@@ -445,13 +445,13 @@ RandomModel ModelWriter::write() {
   }
   BlockWriter head = writeHead();
   std::string tokens = tensor({rows, seq}, "i32"), table = tensor({padded, embed}, dtype);
-  std::vector<std::string> arguments{value, "%targets", isTied ? "%table" : "%head"}, types{x(), tokens, table};
+  std::vector<std::string> arguments{value, "%targets", isTied ? "%table" : "%lm_head"}, types{x(), tokens, table};
   for (const BlockParameter &parameter : head.parameters) {
     arguments.push_back("%final." + parameter.name);
     types.push_back(parameter.type);
   }
   if (!isTied)
-    forward += "    %head = uls.materialize @head : " + table + "\n";
+    forward += "    %lm_head = uls.materialize @lm_head : " + table + "\n";
   forward += "    %loss = uls.call @head(" + join(arguments, ", ") + ") : (" + join(types, ", ") + ") -> tensor<f32>\n";
   std::string text = getHeader() + params + blocks + "  uls.forward @forward(%tokens: " + tokens + ", %targets: " +
                      tokens + ", %context: !uls.context) -> (tensor<f32>) {\n" + forward +
