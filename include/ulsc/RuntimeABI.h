@@ -47,6 +47,9 @@ typedef struct ulsc_control {
   float dropout_rate;                  /* negative: each dropout's rate as compiled */
   float loss_scale;                    /* 1 without loss scaling */
   float stop_requested;                /* 1 when this rank saw a signal; summed over ranks by the step */
+  /* Two factors per trainable parameter, in the order of the manifest's "tensors" with role "parameter" and
+   * "trainable" true: [2*i] scales learning_rate, [2*i+1] scales weight_decay. Constant during a run. */
+  const float *parameter_scales;
   /* Written by the step. */
   float loss;                          /* mean over the valid targets of the global batch */
   float grad_norm;                     /* global, before clipping */

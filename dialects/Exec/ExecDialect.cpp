@@ -1,0 +1,58 @@
+//===- ExecDialect.cpp - The exec dialect -*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/ExecDialect.h"
+#include "dialects/Exec/ExecOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace ulsc::exec;
+
+#include "dialects/Exec/ExecDialect.cpp.inc"
+#include "dialects/Exec/ExecEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Exec/ExecAttrs.cpp.inc"
+
+void ExecDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Exec/ExecAttrs.cpp.inc"
+      >();
+  registerOps();
+}
+
+bool ulsc::exec::isBuffer(Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  return memref && memref.hasStaticShape() && memref.getLayout().isIdentity();
+}
+
+bool ulsc::exec::isContiguous(Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref || !memref.hasStaticShape())
+    return false;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(memref.getStridesAndOffset(strides, offset)))
+    return false;
+  int64_t expected = 1;
+  for (int64_t i = memref.getRank() - 1; i >= 0; --i) {
+    if (memref.getDimSize(i) != 1 && strides[i] != expected)
+      return false;
+    expected *= memref.getDimSize(i);
+  }
+  return true;
+}
+
+int64_t ulsc::exec::getElementBytes(Type elementType) {
+  if (elementType.isIndex())
+    return 8;
+  return (elementType.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+int64_t ulsc::exec::getBytes(ShapedType type) {
+  return type.getNumElements() * getElementBytes(type.getElementType());
+}

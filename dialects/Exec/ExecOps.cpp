@@ -1,0 +1,181 @@
+//===- ExecOps.cpp - Generated op code and op verifiers of the exec dialect -*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/ExecOps.h"
+#include "dialects/Exec/ControlBlock.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+#include "ulsc/RuntimeABI.h"
+
+using namespace mlir;
+using namespace ulsc::exec;
+
+#define GET_OP_CLASSES
+#include "dialects/Exec/ExecOps.cpp.inc"
+
+void ExecDialect::registerOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Exec/ExecOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult BufferOp::verify() {
+  if (auto offset = getOffset()) {
+    if (*offset < 0 || *offset % ULSC_ALIGNMENT != 0)
+      return emitOpError("offset ") << *offset << " is not a non-negative multiple of " << ULSC_ALIGNMENT;
+  }
+  return success();
+}
+
+LogicalResult SlotOp::verify() {
+  auto source = cast<MemRefType>(getSource().getType());
+  auto result = getResult().getType();
+  if (source.getRank() == 0 || source.getShape().drop_front() != result.getShape() ||
+      source.getElementType() != result.getElementType())
+    return emitOpError("result type ") << result << " is not an entry of " << source;
+  return success();
+}
+
+Value SlotOp::getViewSource() { return getSource(); }
+
+LogicalResult ViewOp::verify() {
+  auto source = cast<MemRefType>(getSource().getType());
+  auto result = getResult().getType();
+  int64_t begin = getOffset() * getElementBytes(source.getElementType());
+  if (getOffset() < 0 || begin + getBytes(result) > getBytes(source))
+    return emitOpError("result ") << result << " at element " << getOffset()
+                                  << " does not lie within " << source;
+  return success();
+}
+
+Value ViewOp::getViewSource() { return getSource(); }
+
+LogicalResult CopyOp::verify() {
+  auto source = cast<MemRefType>(getSource().getType());
+  auto target = cast<MemRefType>(getTarget().getType());
+  if (source.getNumElements() != target.getNumElements() ||
+      source.getElementType() != target.getElementType())
+    return emitOpError("copies ") << source << " to " << target
+                                  << ", which differ in number or type of elements";
+  return success();
+}
+
+LogicalResult FillOp::verify() {
+  Type element = cast<MemRefType>(getTarget().getType()).getElementType();
+  if (getValue().getType() != element)
+    return emitOpError("value of type ") << getValue().getType() << " fills elements of type " << element;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// GEMM
+//===----------------------------------------------------------------------===//
+
+static bool isFloatDtype(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
+
+/// Checks that `strides` over `sizes` stay within `type`.
+static LogicalResult verifyStrides(GemmOp op, StringRef name, Type type, ArrayRef<int64_t> strides,
+                                   ArrayRef<int64_t> sizes) {
+  if (strides.size() != 3)
+    return op.emitOpError() << name << "_strides has " << strides.size() << " entries, not 3";
+  int64_t last = 0;
+  for (auto [stride, size] : llvm::zip(strides, sizes)) {
+    if (stride < 0)
+      return op.emitOpError() << name << "_strides holds " << stride << ", which is negative";
+    last += stride * (size - 1);
+  }
+  auto memref = cast<MemRefType>(type);
+  if (!isFloatDtype(memref.getElementType()))
+    return op.emitOpError() << name << " has element type " << memref.getElementType()
+                            << "; f32, bf16 and f16 are legal";
+  if (last >= memref.getNumElements())
+    return op.emitOpError() << name << " reaches element " << last << " of " << memref;
+  return success();
+}
+
+LogicalResult GemmOp::verify() {
+  ArrayRef<int64_t> sizes = getSizes();
+  if (sizes.size() != 4)
+    return emitOpError("sizes has ") << sizes.size() << " entries, not 4";
+  for (int64_t size : sizes)
+    if (size <= 0)
+      return emitOpError("sizes holds ") << size << ", which is not positive";
+  auto [batch, m, n, k] = std::make_tuple(sizes[0], sizes[1], sizes[2], sizes[3]);
+  if (failed(verifyStrides(*this, "a", getA().getType(), getAStrides(), {batch, m, k})) ||
+      failed(verifyStrides(*this, "b", getB().getType(), getBStrides(), {batch, k, n})) ||
+      failed(verifyStrides(*this, "c", getC().getType(), getCStrides(), {batch, m, n})))
+    return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Communication and control
+//===----------------------------------------------------------------------===//
+
+LogicalResult CollectiveStartOp::verify() {
+  if (getInputs().empty() || getInputs().size() != getOutputs().size())
+    return emitOpError("has ") << getInputs().size() << " inputs and " << getOutputs().size()
+                               << " outputs; at least one of each, and as many, are needed";
+  bool reduces = getKind() == CollectiveKind::AllReduce || getKind() == CollectiveKind::ReduceScatter;
+  if (reduces != getReduction().has_value())
+    return emitOpError() << (reduces ? "needs" : "takes no") << " reduction";
+  for (auto [i, input, output] : llvm::enumerate(getInputs(), getOutputs())) {
+    auto in = cast<MemRefType>(input.getType()), out = cast<MemRefType>(output.getType());
+    if (in.getElementType() != out.getElementType())
+      return emitOpError("operand ") << i << " is " << in << " in and " << out << " out";
+    bool keepsSize = getKind() != CollectiveKind::AllGather && getKind() != CollectiveKind::ReduceScatter;
+    if (keepsSize && in.getNumElements() != out.getNumElements())
+      return emitOpError("operand ") << i << " is " << in << " in and " << out << " out";
+  }
+  return success();
+}
+
+/// Checks that `field` exists and has the element type `type`.
+static LogicalResult verifyField(Operation *op, StringRef field, Type type, bool isWrite) {
+  const ControlField *found = lookupControlField(field);
+  if (!found || (isWrite && !found->isWritten)) {
+    InFlightDiagnostic error = op->emitOpError("the control block has no field '") << field << "'";
+    error << (isWrite ? " that a step writes; legal are" : "; legal are");
+    for (const ControlField &other : getControlFields())
+      if (!isWrite || other.isWritten)
+        error << " " << other.name;
+    return error;
+  }
+  Type expected = found->isInteger ? Type(IntegerType::get(op->getContext(), 64))
+                                   : Type(Float32Type::get(op->getContext()));
+  if (type != expected)
+    return op->emitOpError("field '") << field << "' is of type " << expected << ", not " << type;
+  return success();
+}
+
+static LogicalResult verifyScalarBuffer(Operation *op, StringRef field, Type type, bool isWrite) {
+  auto memref = cast<MemRefType>(type);
+  if (memref.getNumElements() != 1)
+    return op->emitOpError("needs a buffer of one element, not ") << memref;
+  return verifyField(op, field, memref.getElementType(), isWrite);
+}
+
+LogicalResult ControlOp::verify() {
+  return verifyField(*this, getField(), getResult().getType(), /*isWrite=*/false);
+}
+
+LogicalResult ReadControlOp::verify() {
+  return verifyScalarBuffer(*this, getField(), getTarget().getType(), /*isWrite=*/false);
+}
+
+LogicalResult WriteControlOp::verify() {
+  return verifyScalarBuffer(*this, getField(), getSource().getType(), /*isWrite=*/true);
+}
+
+LogicalResult CoordinateOp::verify() {
+  if (int64_t axis = getAxis(); axis < 0 || axis >= getMaxAxes())
+    return emitOpError("axis ") << static_cast<int64_t>(getAxis()) << " is not in [0, " << getMaxAxes() << ")";
+  return success();
+}

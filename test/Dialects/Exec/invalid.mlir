@@ -1,0 +1,122 @@
+// RUN: ulsc-opt %s -split-input-file -verify-diagnostics
+
+exec.function @misaligned_buffer() attributes {entry} {
+  // expected-error @below {{offset 100 is not a non-negative multiple of 64}}
+  %b = exec.buffer temporaries offset(100) : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @buffer_past_frame() attributes {frame_bytes = 64 : i64} {
+  // expected-error @below {{ends at byte 128 of a frame of 64 bytes}}
+  %b = exec.buffer temporaries offset(64) : memref<16xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @slot_of_other_shape(%b: memref<4x8xf32>, %i: index) {
+  // expected-error @below {{result type 'memref<4xf32>' is not an entry of 'memref<4x8xf32>'}}
+  %s = exec.slot %b[%i] : memref<4x8xf32> to memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @view_past_source(%b: memref<4x8xf32>) {
+  // expected-error @below {{result 'memref<8xf32>' at element 25 does not lie within 'memref<4x8xf32>'}}
+  %s = exec.view %b offset(25) : memref<4x8xf32> to memref<8xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @callee(%a: memref<4xf32>) attributes {frame_bytes = 64 : i64} {
+  exec.return
+}
+exec.function private @call_with_other_type(%a: memref<8xf32>) {
+  // expected-error @below {{passes 'memref<8xf32>' as argument 0 of @callee, which takes 'memref<4xf32>'}}
+  exec.call @callee(%a) : memref<8xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @gemm_past_buffer(%a: memref<4x8xf32>) {
+  // expected-error @below {{'exec.gemm' op a reaches element 39 of 'memref<4x8xf32>'}}
+  exec.gemm "x" %a, %a outs(%a) sizes [1, 5, 4, 8] strides [0, 8, 1], [0, 1, 8], [0, 4, 1]
+      : memref<4x8xf32>, memref<4x8xf32>, memref<4x8xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @gather_with_reduction(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{takes no reduction}}
+  exec.collective_start all_gather reduction(sum) group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<8xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @unknown_control_field(%a: memref<f32>) {
+  // expected-error @below {{the control block has no field 'lr'; legal are seed step learning_rate}}
+  exec.read_control "lr" to %a : memref<f32>
+  exec.return
+}
+
+// -----
+
+exec.function private @write_of_input_field(%a: memref<f32>) {
+  // expected-error @below {{no field 'learning_rate' that a step writes; legal are loss grad_norm valid_count stop_count}}
+  exec.write_control "learning_rate" from %a : memref<f32>
+  exec.return
+}
+
+// -----
+
+exec.kernel private @row_reduction(%x: tensor<8x4xf32>, %z: tensor<4xf32>) -> tensor<4xf32> attributes {row_dims = 1 : i64} {
+  // expected-error @below {{reduces row dimension 0 in a kernel that is split by rows}}
+  %m = linalg.generic {
+      indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (c)>],
+      iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<8x4xf32>) outs(%z : tensor<4xf32>) {
+    ^bb0(%a: f32, %acc: f32):
+      %0 = arith.addf %a, %acc : f32
+      linalg.yield %0 : f32
+  } -> tensor<4xf32>
+  exec.yield %m : tensor<4xf32>
+}
+
+// -----
+
+exec.kernel private @bf16_sum(%x: tensor<8x4xbf16>, %z: tensor<8xbf16>) -> tensor<8xbf16> attributes {row_dims = 1 : i64} {
+  // expected-error @below {{reduces into 'bf16'; f32, i32 and i64 are legal}}
+  %m = linalg.generic {
+      indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>],
+      iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x4xbf16>) outs(%z : tensor<8xbf16>) {
+    ^bb0(%a: bf16, %acc: bf16):
+      %0 = arith.addf %a, %acc : bf16
+      linalg.yield %0 : bf16
+  } -> tensor<8xbf16>
+  exec.yield %m : tensor<8xbf16>
+}
+
+// -----
+
+exec.kernel private @copy(%x: tensor<8xf32>) -> tensor<8xf32> attributes {row_dims = 1 : i64} {
+  %e = tensor.empty() : tensor<8xf32>
+  %m = linalg.generic {indexing_maps = [affine_map<(r) -> (r)>, affine_map<(r) -> (r)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+    ^bb0(%a: f32, %unused: f32):
+      linalg.yield %a : f32
+  } -> tensor<8xf32>
+  exec.yield %m : tensor<8xf32>
+}
+exec.function private @launch_with_other_type(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{input 0 is 'memref<4xf32>', but @copy has 'tensor<8xf32>' there}}
+  exec.launch @copy ins(%a : memref<4xf32>) outs(%b : memref<8xf32>)
+  exec.return
+}
