@@ -7,6 +7,7 @@
 #include "ulsc/InitAllPasses.h"
 
 #include "passes/Import/Passes.h"
+#include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Schedule/Passes.h"
 #include "passes/Shard/Passes.h"
@@ -27,4 +28,6 @@ void ulsc::registerAllPasses() {
   registerPartitionPipeline();
   registerSchedulePasses();
   registerSchedulePipeline();
+  registerLowerPasses();
+  registerLowerPipeline();
 }

@@ -203,3 +203,16 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
                                     << arguments[tensors + i] << " there";
   return success();
 }
+
+LogicalResult ApplyOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("applies @") << getKernel() << ", which is no exec.kernel";
+  SmallVector<Type> types(getInputs().getTypes());
+  llvm::append_range(types, getScalars().getTypes());
+  if (ArrayRef<Type>(types) != kernel.getArgumentTypes() || getResultTypes() != kernel.getResultTypes())
+    return emitOpError("has operands and results of type ")
+           << FunctionType::get(getContext(), types, getResultTypes()) << ", but @" << getKernel() << " is "
+           << kernel.getFunctionType();
+  return success();
+}
