@@ -68,6 +68,16 @@ function(ulsc_add_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  set_property(GLOBAL APPEND PROPERTY ULSC_LIBRARIES ${name})
+endfunction()
+
+# ulsc_add_shared_library(NAME): all compiler libraries so far in one shared library, which the tools and out-of-tree
+# plugins link: a plugin must see the same dialects, not a second copy of them.
+function(ulsc_add_shared_library name)
+  get_property(libraries GLOBAL PROPERTY ULSC_LIBRARIES)
+  list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
+  add_library(${name} SHARED ${libraries})
+  target_link_libraries(${name} PUBLIC ulsc_mlir)
 endfunction()
 
 # ulsc_tablegen(TARGET TD OUTPUT ARGUMENT... [OUTPUT ARGUMENT...]): runs mlir-tblgen; each OUTPUT ends in .inc.

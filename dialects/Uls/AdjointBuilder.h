@@ -26,6 +26,18 @@ public:
   /// Hands over the cotangent of an operand, of type `getCotangentType(operand)`. At most once per operand.
   virtual void add(unsigned operand, mlir::Value cotangent) = 0;
 
+  /// As `add`, for a cotangent of the operand's shape in any dtype: converts it to the one that is asked for.
+  void addConverted(unsigned operand, mlir::Value cotangent);
+
+  /// As `addConverted`, for a cotangent that has dimensions where the operand may be a scalar: sums them.
+  void addReduced(unsigned operand, mlir::Value cotangent);
+
+  /// Builds an op with one result where the adjoint is built.
+  template <typename Op, typename... Args>
+  mlir::Value create(Args &&...args) {
+    return Op::create(builder, loc, std::forward<Args>(args)...)->getResult(0);
+  }
+
   mlir::OpBuilder &builder;
   /// The source location of the op, which its adjoint keeps.
   mlir::Location loc;

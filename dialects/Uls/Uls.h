@@ -26,6 +26,9 @@ namespace ulsc::uls {
 /// On ops whose results are cheaper to compute again than to keep.
 template <typename ConcreteType>
 class CheapToRecompute : public mlir::OpTrait::TraitBase<ConcreteType, CheapToRecompute> {};
+/// On ops whose result only rearranges or converts its operands.
+template <typename ConcreteType>
+class KeepsGradientDtype : public mlir::OpTrait::TraitBase<ConcreteType, KeepsGradientDtype> {};
 class ResultOp;
 } // namespace ulsc::uls
 

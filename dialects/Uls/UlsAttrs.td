@@ -37,6 +37,10 @@ def Uls_ReduceKindAttr : EnumAttr<UlsDialect, Uls_ReduceKind, "reduce_kind"> {
   let assemblyFormat = "$value";
 }
 
+def Uls_ComparisonAttr : EnumAttr<UlsDialect, Uls_Comparison, "comparison"> {
+  let assemblyFormat = "$value";
+}
+
 def Uls_Context : TypeDef<UlsDialect, "Context"> {
   let mnemonic = "context";
   let summary = "the context of a call: seed, step, layer index, first global row";

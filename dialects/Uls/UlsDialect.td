@@ -32,8 +32,14 @@ def UlsDialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let extraClassDeclaration = [{
     void registerAttrs();
-    /// Marks an argument of a block as a parameter, by the logical axes of its dimensions.
+    /// Logical axes of the dimensions of a block's argument or result.
     static constexpr llvm::StringLiteral kAxesAttrName = "uls.axes";
+    /// Unit attribute of a block's argument that is a parameter's compute value: its gradient has the gradient dtype.
+    static constexpr llvm::StringLiteral kParameterAttrName = "uls.parameter";
+    /// Type attribute of the module: the dtype of parameter gradients and their accumulators.
+    static constexpr llvm::StringLiteral kGradientDtypeAttrName = "uls.gradient_dtype";
+    /// Dictionary of the module: how the global batch is cut (docs/pipeline.md).
+    static constexpr llvm::StringLiteral kBatchAttrName = "uls.batch";
   }];
 }
 
@@ -41,5 +47,9 @@ class Uls_Op<string mnemonic, list<Trait> traits = []> : Op<UlsDialect, mnemonic
 
 /// A value that is cheap to compute again from its operands: the cut of joint blocks prefers that to storing it.
 def CheapToRecompute : NativeOpTrait<"CheapToRecompute"> { let cppNamespace = "::ulsc::uls"; }
+
+/// An op that only rearranges or converts its operands: of a parameter, its result's cotangent has the gradient dtype
+/// too, so that no gradient is rounded on the way back.
+def KeepsGradientDtype : NativeOpTrait<"KeepsGradientDtype"> { let cppNamespace = "::ulsc::uls"; }
 
 #endif // ULSC_DIALECTS_ULS_ULSDIALECT_TD

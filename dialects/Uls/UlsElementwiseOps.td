@@ -101,14 +101,37 @@ class Uls_BinaryOp<string mnemonic, string what, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
-def Uls_AddOp : Uls_BinaryOp<"add", "the sum", [Commutative]>;
+def Uls_AddOp : Uls_BinaryOp<"add", "the sum", [Commutative]> {
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
 def Uls_SubOp : Uls_BinaryOp<"sub", "the difference">;
-def Uls_MulOp : Uls_BinaryOp<"mul", "the product", [Commutative]>;
+def Uls_MulOp : Uls_BinaryOp<"mul", "the product", [Commutative]> { let hasFolder = 1; }
 def Uls_DivOp : Uls_BinaryOp<"div", "the quotient">;
 def Uls_MaximumOp : Uls_BinaryOp<"maximum", "the larger", [Commutative]>;
 def Uls_MinimumOp : Uls_BinaryOp<"minimum", "the smaller", [Commutative]>;
 
-def Uls_ConvertOp : Uls_ElementwiseOp<"convert", [SameOperandsAndResultShape, Uls_Differentiable]> {
+def Uls_MaskOp : Uls_ElementwiseOp<"mask", [AllTypesMatch<["value", "output"]>]> {
+  let summary = "zeroes elements where a comparison fails";
+  let description = [{
+    `value` where `lhs` compares to `rhs` as `comparison` says, 0 elsewhere and where one of them is NaN. A rank-0 `lhs` or `rhs`
+    applies to every element. The adjoint of `uls.maximum` and `uls.minimum`.
+
+    Example:
+    ```
+    %1 = uls.mask ge %a, %b, %dy : tensor<4x8xf32>, tensor<f32>, tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins Uls_ComparisonAttr:$comparison, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs,
+                       AnyRankedTensor:$value);
+  let results = (outs AnyRankedTensor:$output);
+  let assemblyFormat = [{
+    $comparison $lhs `,` $rhs `,` $value attr-dict `:` type($lhs) `,` type($rhs) `,` type($value)
+  }];
+  let hasVerifier = 1;
+}
+
+def Uls_ConvertOp : Uls_ElementwiseOp<"convert", [SameOperandsAndResultShape, KeepsGradientDtype, Uls_Differentiable]> {
   let summary = "changes the element type";
   let description = [{
     Rounds to nearest, ties to even, between floating-point types; exact from integers where representable.

@@ -28,4 +28,11 @@ def Uls_ReduceKind : I32EnumAttr<"ReduceKind", "combiner of a reduction over dim
   let genSpecializedAttr = 0;
 }
 
+def Uls_Comparison : I32EnumAttr<"Comparison", "how two elements compare", [
+    I32EnumAttrCase<"Lt", 0, "lt">, I32EnumAttrCase<"Le", 1, "le">,
+    I32EnumAttrCase<"Gt", 2, "gt">, I32EnumAttrCase<"Ge", 3, "ge">]> {
+  let cppNamespace = "::ulsc::uls";
+  let genSpecializedAttr = 0;
+}
+
 #endif // ULSC_DIALECTS_ULS_ULSENUMS_TD

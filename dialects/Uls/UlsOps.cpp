@@ -1,4 +1,4 @@
-//===- UlsOps.cpp - Generated bodies, folds and builders of the uls ops ------------------------===//
+//===- UlsOps.cpp - Generated bodies and builders of the uls ops ------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -18,14 +18,6 @@ void UlsDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/Uls/UlsOps.cpp.inc"
       >();
-}
-
-OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
-
-OpFoldResult ConvertOp::fold(FoldAdaptor) {
-  if (getInput().getType() == getOutput().getType())
-    return getInput();
-  return {};
 }
 
 /// The operand with dimensions, or the lhs when both are scalars.

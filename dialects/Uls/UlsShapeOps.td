@@ -52,6 +52,26 @@ def Uls_ReduceOp : Uls_ShapeOp<"reduce", [CheapToRecompute]> {
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Uls_ReduceMaxGradOp : Uls_Op<"reduce_max_grad", [Pure, CheapToRecompute, AllTypesMatch<["input", "output"]>,
+                                                     AllTypesMatch<["max", "cotangent"]>,
+                                                     DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
+  let summary = "cotangent of the operand of a maximum over dimensions";
+  let description = [{
+    `cotangent` at the first element (in row-major order of `dims`) of each group that equals its `max`, 0 elsewhere.
+
+    Example:
+    ```
+    %1 = uls.reduce_max_grad %x, %max, %dy dims [1] : tensor<4x8xf32>, tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$max, AnyRankedTensor:$cotangent,
+                       DenseI64ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$output);
+  let assemblyFormat = "$input `,` $max `,` $cotangent `dims` $dims attr-dict `:` type($input) `,` type($max)";
+  let hasVerifier = 1;
 }
 
 def Uls_BroadcastOp : Uls_ShapeOp<"broadcast", [CheapToRecompute]> {
@@ -68,9 +88,10 @@ def Uls_BroadcastOp : Uls_ShapeOp<"broadcast", [CheapToRecompute]> {
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
-def Uls_ReshapeOp : Uls_ShapeOp<"reshape", [CheapToRecompute]> {
+def Uls_ReshapeOp : Uls_ShapeOp<"reshape", [CheapToRecompute, KeepsGradientDtype]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{
     Example:
@@ -82,9 +103,10 @@ def Uls_ReshapeOp : Uls_ShapeOp<"reshape", [CheapToRecompute]> {
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
-def Uls_TransposeOp : Uls_ShapeOp<"transpose", [CheapToRecompute]> {
+def Uls_TransposeOp : Uls_ShapeOp<"transpose", [CheapToRecompute, KeepsGradientDtype]> {
   let summary = "permutes dimensions";
   let description = [{
     Result dimension i is operand dimension `permutation[i]`.
@@ -98,9 +120,10 @@ def Uls_TransposeOp : Uls_ShapeOp<"transpose", [CheapToRecompute]> {
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "$input $permutation attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
-def Uls_SliceOp : Uls_ShapeOp<"slice", [CheapToRecompute]> {
+def Uls_SliceOp : Uls_ShapeOp<"slice", [CheapToRecompute, KeepsGradientDtype]> {
   let summary = "a range of one dimension";
   let description = [{
     Elements `offset` to `offset + size` of dimension `dim`, where `size` is the result's. That dimension stays whole under sharding.
@@ -114,6 +137,7 @@ def Uls_SliceOp : Uls_ShapeOp<"slice", [CheapToRecompute]> {
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "$input `dim` $dim `offset` $offset attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Uls_ConcatOp : Uls_ShapeOp<"concat", [CheapToRecompute]> {
@@ -130,6 +154,7 @@ def Uls_ConcatOp : Uls_ShapeOp<"concat", [CheapToRecompute]> {
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "$inputs `dim` $dim attr-dict `:` type($inputs) `->` type($output)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Uls_PadOp : Uls_ShapeOp<"pad", [CheapToRecompute]> {
@@ -146,6 +171,7 @@ def Uls_PadOp : Uls_ShapeOp<"pad", [CheapToRecompute]> {
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "$input `dim` $dim `low` $low attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Uls_IotaOp : Uls_Op<"iota", [Pure, CheapToRecompute, DeclareOpInterfaceMethods<ShardingRuleOpInterface>,

@@ -37,6 +37,18 @@ LogicalResult DivOp::verify() { return verifyBinary(*this); }
 LogicalResult MaximumOp::verify() { return verifyBinary(*this); }
 LogicalResult MinimumOp::verify() { return verifyBinary(*this); }
 
+LogicalResult MaskOp::verify() {
+  RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), value = typeOf(getValue());
+  if (lhs.getElementType() != rhs.getElementType())
+    return emitOpError() << "compares element types " << lhs.getElementType() << " and "
+                         << rhs.getElementType() << "; convert one of them";
+  for (RankedTensorType type : {lhs, rhs})
+    if (type.getRank() != 0 && type.getShape() != value.getShape())
+      return emitOpError() << "compares " << type << " to mask " << value
+                           << "; shapes must agree, or it be a scalar";
+  return success();
+}
+
 LogicalResult AccumulateOp::verify() {
   if (typeOf(getAccumulator()).getShape() != typeOf(getValue()).getShape())
     return emitOpError() << "adds " << getValue().getType() << " to " << getAccumulator().getType();
@@ -132,15 +144,30 @@ static LogicalResult verifyDims(Operation *op, ArrayRef<int64_t> dims, int64_t r
   return success();
 }
 
+static SmallVector<int64_t> withoutDims(ArrayRef<int64_t> sizes, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> shape;
+  for (auto [i, size] : llvm::enumerate(sizes))
+    if (!llvm::is_contained(dims, int64_t(i)))
+      shape.push_back(size);
+  return shape;
+}
+
 LogicalResult ReduceOp::verify() {
   RankedTensorType input = typeOf(getInput());
   if (failed(verifyDims(*this, getDims(), input.getRank())))
     return failure();
-  SmallVector<int64_t> shape;
-  for (auto [i, size] : llvm::enumerate(input.getShape()))
-    if (!llvm::is_contained(getDims(), int64_t(i)))
-      shape.push_back(size);
-  return expectType(*this, RankedTensorType::get(shape, typeOf(getOutput()).getElementType()));
+  return expectType(*this, RankedTensorType::get(withoutDims(input.getShape(), getDims()),
+                                                 typeOf(getOutput()).getElementType()));
+}
+
+LogicalResult ReduceMaxGradOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  if (failed(verifyDims(*this, getDims(), input.getRank())))
+    return failure();
+  auto expected = RankedTensorType::get(withoutDims(input.getShape(), getDims()), input.getElementType());
+  if (getMax().getType() != expected)
+    return emitOpError() << "has maxima of type " << getMax().getType() << ", expected " << expected;
+  return success();
 }
 
 LogicalResult BroadcastOp::verify() {

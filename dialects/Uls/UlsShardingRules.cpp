@@ -57,6 +57,7 @@ ULSC_ELEMENTWISE_RULE(MulOp, "linear={0,1}")
 ULSC_ELEMENTWISE_RULE(DivOp, "linear={0}")
 ULSC_ELEMENTWISE_RULE(MaximumOp, "")
 ULSC_ELEMENTWISE_RULE(MinimumOp, "")
+ULSC_ELEMENTWISE_RULE(MaskOp, "linear={2}")
 ULSC_ELEMENTWISE_RULE(ConvertOp, "linear={0}")
 ULSC_ELEMENTWISE_RULE(DropoutOp, "linear={0}")
 ULSC_ELEMENTWISE_RULE(AccumulateOp, "linear={0,1} joint")
@@ -103,6 +104,16 @@ ShardingRule ReduceOp::getShardingRule() {
   bool isSum = getKind() == ReduceKind::Sum;
   return ShardingRule::get(tensor(input) + "->" + tensor(output) + (isSum ? " reduction={" : " max={") +
                                llvm::join(reduced, ",") + (isSum ? "} linear={0}" : "}"),
+                           *this);
+}
+
+ShardingRule ReduceMaxGradOp::getShardingRule() {
+  SmallVector<std::string> input = dimNames(rankOf(getInput())), kept, reduced;
+  for (auto [i, name] : llvm::enumerate(input))
+    (llvm::is_contained(getDims(), int64_t(i)) ? reduced : kept).push_back(name);
+  return ShardingRule::get(tensor(input) + "," + tensor(kept) + "," + tensor(kept) + "->" +
+                               tensor(input) + " replicated={" + llvm::join(reduced, ",") +
+                               "} linear={2}",
                            *this);
 }
 
@@ -191,6 +202,7 @@ ULSC_RULE(LogitsMaxOp, "[...,v]->[...] max={v}")
 ULSC_RULE(LogitsSumsOp, "[...,v],[...],[...]->[...],[...] reduction={v}")
 ULSC_RULE(LogitsLossOp, "[...],[...],[...],[...]->[...],[...]")
 ULSC_RULE(CountValidOp, "[...]->[] reduction={...}")
+ULSC_RULE(SumRanksOp, "[...]->[...]")
 ULSC_RULE(MicrobatchOp, "[_,...],[]->[...] linear={0}")
 #undef ULSC_RULE
 

@@ -158,6 +158,25 @@ def Uls_ClipCoefficientOp : Uls_Op<"clip_coefficient", [Pure, AllTypesMatch<["no
   let assemblyFormat = "$norm `,` $limit attr-dict `:` type($output)";
 }
 
+def Uls_SumRanksOp : Uls_Op<"sum_ranks", [Pure, AllTypesMatch<["input", "output"]>,
+                                          DeclareOpInterfaceMethods<ShardingRuleOpInterface>,
+                                          DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+  let summary = "sum over all devices of a scalar that differs from rank to rank";
+  let description = [{
+    The only op whose operand is not one global value: every device has its own (a control field such as `stop_requested`), and the result,
+    the same everywhere, is their sum over the whole mesh; with one device, the operand. Its local form is the operand itself, partial over all
+    axes, so that the reduction may travel with others.
+
+    Example:
+    ```
+    %n = uls.sum_ranks %stop : tensor<f32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$output);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
 def Uls_ControlOp : Uls_Op<"control", []> {
   let summary = "a scalar of the control block";
   let description = [{

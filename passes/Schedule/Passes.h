@@ -8,6 +8,10 @@
 
 #include "mlir/Pass/Pass.h"
 
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
 namespace ulsc {
 
 #define GEN_PASS_DECL
@@ -15,6 +19,9 @@ namespace ulsc {
 
 #define GEN_PASS_REGISTRATION
 #include "passes/Schedule/Passes.h.inc"
+
+/// Adds the passes from stage `local` to stage `scheduled`.
+void buildSchedulePipeline(mlir::OpPassManager &pm);
 
 /// Registers the stage's pipeline by name.
 void registerSchedulePipeline();

@@ -1,4 +1,4 @@
-//===- SchedulePipeline.cpp - The stage that cuts joint blocks, buckets and overlaps collectives ---===//
+//===- SchedulePipeline.cpp - The stage that cuts blocks and overlaps collectives ---------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -6,4 +6,18 @@
 
 #include "passes/Schedule/Passes.h"
 
-void ulsc::registerSchedulePipeline() {}
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+void ulsc::buildSchedulePipeline(mlir::OpPassManager &pm) {
+  pm.addPass(createCutJointBlocksPass());
+  // Buckets need the last microbatch in the open, and overlap needs the buckets.
+  pm.addPass(createPeelLastMicrobatchPass());
+  pm.addPass(createBucketGradientsPass());
+  pm.addPass(createOverlapCollectivesPass());
+}
+
+void ulsc::registerSchedulePipeline() {
+  mlir::PassPipelineRegistration<>("ulsc-schedule-pipeline",
+                                   "from stage local to stage scheduled", buildSchedulePipeline);
+}
