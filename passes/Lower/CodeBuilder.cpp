@@ -68,7 +68,8 @@ Value CodeBuilder::roundTo(Type narrow, Value x) {
     Value bits = arith::AndIOp::create(b, loc, roundBits(x), i32(0xffff0000));
     result = bitcast(f32Type(), bits);
   } else {
-    result = arith::ExtFOp::create(b, loc, f32Type(), arith::TruncFOp::create(b, loc, narrow, x));
+    Value small = arith::TruncFOp::create(b, loc, narrow, x);
+    result = arith::ExtFOp::create(b, loc, f32Type(), small);
   }
   rounded[result] = narrow;
   return result;
@@ -87,7 +88,7 @@ Value CodeBuilder::address(Value pointer, Value index, Type element) {
 
 Value CodeBuilder::addressBytes(Value pointer, int64_t bytes) {
   return LLVM::GEPOp::create(b, loc, ptrType(), b.getI8Type(), pointer,
-                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)}, LLVM::GEPNoWrapFlags::inbounds);
+                             ArrayRef<LLVM::GEPArg>{i64(bytes)}, LLVM::GEPNoWrapFlags::inbounds);
 }
 
 Value CodeBuilder::load(Value pointer, Value index, Type element) {

@@ -20,15 +20,6 @@
 
 using namespace mlir;
 
-namespace mlir {
-#define GEN_PASS_DECL_SCFTOCONTROLFLOWPASS
-#define GEN_PASS_DECL_ARITHTOLLVMCONVERSIONPASS
-#define GEN_PASS_DECL_CONVERTMATHTOLLVMPASS
-#define GEN_PASS_DECL_CONVERTCONTROLFLOWTOLLVMPASS
-#define GEN_PASS_DECL_RECONCILEUNREALIZEDCASTSPASS
-#include "mlir/Conversion/Passes.h.inc"
-} // namespace mlir
-
 void ulsc::buildCpuPipeline(OpPassManager &passes) {
   passes.addPass(createDeduplicateKernelsPass());
   passes.addPass(createEmitCpuAttentionPass());

@@ -39,7 +39,7 @@ llvm::hash_code hashKernel(exec::KernelOp kernel) {
   return hash;
 }
 
-struct DeduplicateKernels : public impl::DeduplicateKernelsPassBase<DeduplicateKernels> {
+struct DeduplicateKernels : public ulsc::impl::DeduplicateKernelsPassBase<DeduplicateKernels> {
   void runOnOperation() override {
     llvm::DenseMap<size_t, SmallVector<exec::KernelOp>> kernels;
     llvm::DenseMap<StringAttr, StringAttr> renamed;

@@ -61,7 +61,7 @@ Launchable emitKernel(exec::KernelOp kernel) {
   return result;
 }
 
-struct EmitCpuKernels : public impl::EmitCpuKernelsPassBase<EmitCpuKernels> {
+struct EmitCpuKernels : public ulsc::impl::EmitCpuKernelsPassBase<EmitCpuKernels> {
   void runOnOperation() override {
     llvm::DenseMap<StringAttr, Launchable> emitted;
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<exec::KernelOp>())) {

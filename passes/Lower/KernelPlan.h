@@ -41,7 +41,7 @@ struct KernelPlan {
   int64_t grain = 1;
   /// All ops are elementwise over one flat index: the rows are elements and there is one loop over them.
   bool flat = false;
-  llvm::SmallVector<LoopGroup> groups;
+  llvm::SmallVector<LoopGroup, 0> groups;
   llvm::DenseMap<mlir::Operation *, int64_t> stages;
 
 private:
