@@ -30,4 +30,5 @@ void ulsc::registerAllPasses() {
   registerSchedulePipeline();
   registerLowerPasses();
   registerLowerPipeline();
+  registerCpuPipeline();
 }

@@ -95,6 +95,8 @@ static LogicalResult verifyExtracts(KernelOp kernel, linalg::GenericOp op) {
 
 /// The sizes of the rows, from the first generic that has them all.
 static SmallVector<int64_t> getRowSizes(KernelOp kernel) {
+  for (auto scatter : kernel.getBody().front().getOps<ScatterAddOp>())
+    return llvm::to_vector(cast<RankedTensorType>(scatter.getIndices().getType()).getShape());
   for (auto op : kernel.getBody().front().getOps<linalg::GenericOp>()) {
     SmallVector<int64_t> sizes = op.getStaticLoopRanges();
     if (sizes.size() >= static_cast<size_t>(kernel.getRowDims())) {

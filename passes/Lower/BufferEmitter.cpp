@@ -6,6 +6,7 @@
 
 #include "passes/Lower/BufferEmitter.h"
 
+#include "passes/Lower/AttentionScratch.h"
 #include "passes/Lower/DecomposePatterns.h"
 #include "passes/Lower/GenericOps.h"
 #include "ulsc/Random.h"
@@ -320,6 +321,13 @@ FailureOr<SmallVector<Value>> BufferEmitter::getAttentionScalars(Operation *op, 
   return result;
 }
 
+/// Gives an attention the scratch that its target needs.
+template <typename Op> static void addScratch(Op op, int64_t threads, function_ref<Value(Type)> create) {
+  int64_t bytes = attentionScratchBytes(op, threads);
+  if (bytes > 0)
+    op.getScratchMutable().assign(create(MemRefType::get({bytes}, IntegerType::get(op.getContext(), 8))));
+}
+
 namespace {
 /// Attributes that attention and its gradient share.
 struct AttentionAttributes {
@@ -355,12 +363,16 @@ LogicalResult BufferEmitter::emitAttention(Operation *op) {
   }
   AttentionAttributes attributes(builder, attention, sizes);
   auto optional = [&](Value value) { return value ? getBuffer(value) : Value(); };
-  exec::AttentionOp::create(builder, op->getLoc(), getBuffer(attention.getQuery()), getBuffer(attention.getKey()),
+  auto created = exec::AttentionOp::create(
+      builder, op->getLoc(), getBuffer(attention.getQuery()), getBuffer(attention.getKey()),
                             getBuffer(attention.getValue()), getBuffer(attention.getQueryPositions()),
                             getBuffer(attention.getKeyPositions()), optional(attention.getQuerySegments()),
                             optional(attention.getKeySegments()), getBuffer(attention.getOutput()),
                             getBuffer(attention.getLse()), Value(), numbers, attributes.scale, attributes.causal,
                             attributes.rate, attributes.key, attributes.sizes);
+  addScratch(created, state.threads, [&](Type type) {
+    return createBuffer(exec::Category::Temporaries, type, StringAttr(), op->getLoc());
+  });
   return success();
 }
 
@@ -376,12 +388,15 @@ LogicalResult BufferEmitter::emitAttentionGrad(Operation *op) {
   }
   AttentionAttributes attributes(builder, attention, sizes);
   auto optional = [&](Value value) { return value ? getBuffer(value) : Value(); };
-  exec::AttentionGradOp::create(
+  auto created = exec::AttentionGradOp::create(
       builder, op->getLoc(), getBuffer(attention.getQuery()), getBuffer(attention.getKey()), getBuffer(attention.getValue()),
       getBuffer(attention.getQueryPositions()), getBuffer(attention.getKeyPositions()),
       optional(attention.getQuerySegments()), optional(attention.getKeySegments()), getBuffer(attention.getOutput()),
       getBuffer(attention.getLse()), getBuffer(attention.getCotangent()), getBuffer(attention.getQueryGrad()),
       getBuffer(attention.getKeyGrad()), getBuffer(attention.getValueGrad()), Value(), numbers, attributes.scale,
       attributes.causal, attributes.rate, attributes.key, attributes.sizes);
+  addScratch(created, state.threads, [&](Type type) {
+    return createBuffer(exec::Category::Temporaries, type, StringAttr(), op->getLoc());
+  });
   return success();
 }

@@ -17,7 +17,7 @@
 
 namespace ulsc {
 #define GEN_PASS_DEF_DECOMPOSEMODELOPSPASS
-#include "passes/Lower/Passes.h.inc"
+#include "passes/Lower/LowerPasses.h.inc"
 } // namespace ulsc
 
 using namespace mlir;

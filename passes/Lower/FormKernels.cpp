@@ -16,7 +16,7 @@
 
 namespace ulsc {
 #define GEN_PASS_DEF_FORMKERNELSPASS
-#include "passes/Lower/Passes.h.inc"
+#include "passes/Lower/LowerPasses.h.inc"
 } // namespace ulsc
 
 using namespace mlir;

@@ -15,7 +15,7 @@
 
 namespace ulsc {
 #define GEN_PASS_DEF_LOWERSTATEPASS
-#include "passes/Lower/Passes.h.inc"
+#include "passes/Lower/LowerPasses.h.inc"
 } // namespace ulsc
 
 using namespace mlir;

@@ -6,15 +6,41 @@
 #ifndef ULSC_PASSES_LOWER_PASSES_H
 #define ULSC_PASSES_LOWER_PASSES_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+namespace mlir {
+class OpPassManager;
+namespace arith {
+class ArithDialect;
+} // namespace arith
+namespace linalg {
+class LinalgDialect;
+} // namespace linalg
+namespace LLVM {
+class LLVMDialect;
+} // namespace LLVM
+namespace math {
+class MathDialect;
+} // namespace math
+namespace scf {
+class SCFDialect;
+} // namespace scf
+namespace tensor {
+class TensorDialect;
+} // namespace tensor
+} // namespace mlir
+
 namespace ulsc {
+namespace exec {
+class ExecDialect;
+} // namespace exec
 
 #define GEN_PASS_DECL
-#include "passes/Lower/Passes.h.inc"
+#include "passes/Lower/LowerPasses.h.inc"
 
 #define GEN_PASS_REGISTRATION
-#include "passes/Lower/Passes.h.inc"
+#include "passes/Lower/LowerPasses.h.inc"
 
 /// What the lowering to `exec` is told.
 struct LowerOptions {
@@ -29,6 +55,12 @@ void buildLowerPipeline(mlir::OpPassManager &manager, const LowerOptions &option
 
 /// Registers the stage's pipeline as `ulsc-lower-pipeline`.
 void registerLowerPipeline();
+
+/// From exec with planned buffers to the llvm dialect, for the CPU.
+void buildCpuPipeline(mlir::OpPassManager &passes);
+
+/// Registers `ulsc-cpu-pipeline`.
+void registerCpuPipeline();
 
 } // namespace ulsc
 
