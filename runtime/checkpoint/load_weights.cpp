@@ -1,0 +1,178 @@
+#include "checkpoint/files.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/weights.h"
+#include "core/error.h"
+#include "core/numeric.h"
+#include "core/options.h"
+#include "core/slice.h"
+
+#include <deque>
+#include <set>
+
+using nlohmann::json;
+
+namespace ulsc::runtime {
+
+namespace {
+
+constexpr int64_t largestIndex = int64_t(256) << 20;
+constexpr int64_t piece = 16384;
+
+// All files of a model and where each tensor is.
+struct WeightFiles {
+  std::deque<SafetensorsFile> files;
+  std::map<std::string, const SafetensorsFile *> tensors;
+
+  void add(const std::string &path) {
+    files.emplace_back(path);
+    for (const auto &entry : files.back().tensors())
+      tensors[entry.first] = &files.back();
+  }
+  const FileTensor &entry(const std::string &name) const {
+    return tensors.at(name)->tensors().at(name);
+  }
+};
+
+void openIndex(const std::string &directory, const std::string &index, WeightFiles &weights) {
+  json document = json::parse(readFile(index, largestIndex), nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("weight_map") ||
+      !document["weight_map"].is_object())
+    raise("'", index, "' is not an index: it has no \"weight_map\"; download it again");
+  std::set<std::string> names;
+  for (const auto &file : document["weight_map"]) {
+    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
+      raise("'", index, "' names a file that is not in its directory: ", file.dump());
+    names.insert(file.get<std::string>());
+  }
+  for (const std::string &name : names)
+    weights.add(directory + "/" + name);
+}
+
+void openWeights(const std::string &path, WeightFiles &weights) {
+  if (!isDirectory(path)) {
+    weights.add(path);
+    return;
+  }
+  std::string single = path + "/model.safetensors", index = single + ".index.json";
+  if (fileExists(index)) {
+    openIndex(path, index, weights);
+  } else if (fileExists(single)) {
+    weights.add(single);
+  } else {
+    std::string others;
+    for (const std::string &name : directoryEntries(path))
+      if (name.find(".safetensors") != std::string::npos || name.find(".bin") != std::string::npos)
+        others += (others.empty() ? " (it has " : ", ") + name;
+    raise("directory '", path, "' has neither model.safetensors nor model.safetensors.index.json",
+          others, others.empty() ? "" : ")", "; give a safetensors file, or save the model with "
+          "save_pretrained(safe_serialization=True)");
+  }
+}
+
+bool endsWith(const std::string &text, const std::string &suffix) {
+  return text.size() >= suffix.size() &&
+         text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+// Buffers that some versions of transformers stored, and the second name of a tied table.
+bool isIgnorable(const std::string &name, const Manifest &manifest) {
+  for (const char *suffix : {"attn.bias", "attn.masked_bias", "rotary_emb.inv_freq",
+                             "embeddings.position_ids"})
+    if (endsWith(name, suffix))
+      return true;
+  return endsWith(name, "lm_head.weight") && !manifest.find("lm_head.weight", "parameter");
+}
+
+// The file's name of a parameter, or "".
+std::string findName(const std::string &parameter, const std::string &prefix,
+                     const WeightFiles &weights) {
+  std::vector<std::string> candidates = {parameter, prefix + parameter};
+  if (!prefix.empty() && parameter.compare(0, prefix.size(), prefix) == 0)
+    candidates.push_back(parameter.substr(prefix.size()));
+  for (const std::string &candidate : candidates)
+    if (weights.tensors.count(candidate))
+      return candidate;
+  return "";
+}
+
+// One line per problem; `names` gets the file's name of each parameter.
+std::string matchNames(const Manifest &manifest, const WeightFiles &weights,
+                       std::map<std::string, std::string> &names) {
+  std::string problems;
+  std::set<std::string> used;
+  std::vector<std::string> present;
+  for (const auto &entry : weights.tensors)
+    present.push_back(entry.first);
+  for (const StateTensor &tensor : manifest.tensors) {
+    if (tensor.role != "parameter")
+      continue;
+    std::string name = findName(tensor.parameter, manifest.weightPrefix, weights);
+    if (name.empty()) {
+      problems += concat("\n  missing ", tensor.parameter, " ", shapeText(tensor.externalShape),
+                         present.empty() ? "" : "; the nearest is " + nearest(tensor.parameter, present));
+      continue;
+    }
+    used.insert(name);
+    names[tensor.parameter] = name;
+    const FileTensor &entry = weights.entry(name);
+    if (entry.shape != tensor.externalShape)
+      problems += concat("\n  ", name, " is ", shapeText(entry.shape), ", but the model has ",
+                         shapeText(tensor.externalShape));
+    else if (entry.dtype != "F32" && entry.dtype != "BF16" && entry.dtype != "F16")
+      problems += concat("\n  ", name, " is ", entry.dtype, ", but F32, BF16 or F16 is read");
+  }
+  for (const auto &entry : weights.tensors)
+    if (!used.count(entry.first) && !isIgnorable(entry.first, manifest))
+      problems += concat("\n  unknown ", entry.first, " ", shapeText(weights.entry(entry.first).shape));
+  return problems;
+}
+
+// Reads the rank's part of a tensor, rounding to the master's dtype before the stored one's.
+void readTensor(const SafetensorsFile &file, const FileTensor &entry, const StateTensor &tensor,
+                const Slice &slice, int32_t masterDtype, char *arena) {
+  int32_t fileDtype = *parseSafetensorsDtype(entry.dtype);
+  int64_t fileSize = dtypeSize(fileDtype), size = dtypeSize(tensor.dtype);
+  char *block = arena + tensor.offset;
+  std::vector<char> raw(piece * 4);
+  std::vector<float> values(piece);
+  RangeReader reader(file, entry.begin + entry.bytes);
+  forEachRun(slice, [&](int64_t index, int64_t local, int64_t count) {
+    if (fileDtype == tensor.dtype) {
+      reader.read(entry.begin + index * fileSize, block + local * size, count * size);
+      return;
+    }
+    for (int64_t begin = 0; begin < count; begin += piece) {
+      int64_t length = std::min(piece, count - begin);
+      reader.read(entry.begin + (index + begin) * fileSize, raw.data(), length * fileSize);
+      toFloat(raw.data(), fileDtype, values.data(), length);
+      if (masterDtype != ULSC_F32) {
+        fromFloat(values.data(), raw.data(), masterDtype, length);
+        toFloat(raw.data(), masterDtype, values.data(), length);
+      }
+      fromFloat(values.data(), block + (local + begin) * size, tensor.dtype, length);
+    }
+  });
+}
+
+} // namespace
+
+void loadWeights(const std::string &path, const Manifest &manifest, const Shape &coordinates,
+                 char *arena) {
+  WeightFiles weights;
+  openWeights(path, weights);
+  std::map<std::string, std::string> names;
+  std::string problems = matchNames(manifest, weights, names);
+  if (!problems.empty())
+    raise("the weights in '", path, "' do not fit model ", manifest.modelName, ":", problems);
+  for (const StateTensor &tensor : manifest.tensors) {
+    if (tensor.role != "parameter" && tensor.role != "master")
+      continue;
+    const StateTensor *master = manifest.find(tensor.parameter, "master");
+    const std::string &name = names.at(tensor.parameter);
+    readTensor(*weights.tensors.at(name), weights.entry(name), tensor,
+               sliceOf(tensor, manifest.mesh, coordinates), master ? master->dtype : ULSC_F32,
+               arena);
+  }
+}
+
+} // namespace ulsc::runtime

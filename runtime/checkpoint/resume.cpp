@@ -1,0 +1,146 @@
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/rank_file.h"
+#include "checkpoint/save_directory.h"
+#include "core/error.h"
+#include "core/numeric.h"
+
+#include <sys/stat.h>
+
+using nlohmann::json;
+
+namespace ulsc::runtime {
+
+namespace {
+
+constexpr int64_t largestState = int64_t(256) << 20;
+
+struct SavedTensor {
+  std::string dtype;
+  Shape logicalShape;
+};
+
+struct SavedFile {
+  std::string path, hash;
+  int64_t bytes;
+};
+
+struct SavedState {
+  RunState run;
+  std::map<std::string, SavedTensor> tensors;
+  std::vector<SavedFile> files;
+};
+
+SavedState parseState(const std::string &directory) {
+  std::string path = directory + "/state.json";
+  std::string text = readFile(path, largestState);
+  SavedState state;
+  try {
+    json document = json::parse(text);
+    if (document.at("schema") != "ulsc.checkpoint/1")
+      raise("'", path, "' has schema ", document.at("schema").dump(),
+            ", but this program reads \"ulsc.checkpoint/1\"; save with the same version");
+    state.run.step = document.at("step");
+    state.run.tokensConsumed = document.at("tokens_consumed");
+    state.run.seed = document.at("seed");
+    state.run.lossScale = document.at("loss_scale");
+    if (state.run.step < 0 || state.run.tokensConsumed < 0)
+      raise("'", path, "' has a negative step or token count; it is damaged");
+    for (const json &tensor : document.at("tensors"))
+      state.tensors[tensor.at("name")] = {tensor.at("dtype"), tensor.at("logical_shape")};
+    for (const json &file : document.at("files")) {
+      std::string name = file.at("name");
+      if (name.empty() || name.find('/') != std::string::npos)
+        raise("'", path, "' names a file outside its directory");
+      state.files.push_back({directory + "/" + name, file.at("hash"), file.at("bytes")});
+    }
+  } catch (const json::exception &error) {
+    raise("'", path, "' can't be read: ", error.what(),
+          "; the checkpoint is damaged, resume from another with --resume DIR/step-N");
+  }
+  return state;
+}
+
+// All differences between what the checkpoint has and what the program needs, in one error.
+void compareTensors(const std::string &directory, const SavedState &state,
+                    const Manifest &manifest) {
+  std::string problems;
+  std::map<std::string, SavedTensor> unknown = state.tensors;
+  for (const StateTensor &tensor : manifest.tensors) {
+    if (!isSaved(tensor))
+      continue;
+    auto saved = state.tensors.find(tensor.key());
+    unknown.erase(tensor.key());
+    if (saved == state.tensors.end())
+      problems += concat("\n  it lacks ", tensor.key());
+    else if (saved->second.logicalShape != tensor.logicalShape ||
+             saved->second.dtype != dtypeName(tensor.dtype))
+      problems += concat("\n  it has ", tensor.key(), " as ", saved->second.dtype, " ",
+                         shapeText(saved->second.logicalShape), ", the program as ",
+                         dtypeName(tensor.dtype), " ", shapeText(tensor.logicalShape));
+  }
+  for (const auto &[name, tensor] : unknown)
+    problems += concat("\n  it has ", name, ", which the program does not know");
+  if (!problems.empty())
+    raise("checkpoint '", directory, "' belongs to another program; compile the same model with "
+          "the same dtypes and optimizer:", problems);
+}
+
+void checkFile(const SavedFile &file, bool readsAll) {
+  struct stat status;
+  if (stat(file.path.c_str(), &status) != 0 || status.st_size != file.bytes)
+    raise("checkpoint file '", file.path, "' is missing or does not have its ", file.bytes,
+          " bytes; the checkpoint is damaged, resume from another with --resume DIR/step-N");
+  if (!readsAll)
+    return;
+  SafetensorsFile opened(file.path);
+  StreamHash hash;
+  std::vector<char> piece(1 << 20);
+  for (int64_t offset = 0; offset < file.bytes;) {
+    int64_t size = std::min<int64_t>(file.bytes - offset, static_cast<int64_t>(piece.size()));
+    opened.read(offset, piece.data(), size);
+    hash.update(piece.data(), size);
+    offset += size;
+  }
+  if (hashText(hash.value()) != file.hash)
+    raise("checkpoint file '", file.path, "' has other content than was saved; the checkpoint is "
+          "damaged, resume from another with --resume DIR/step-N");
+}
+
+} // namespace
+
+RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,
+                        const Shape &coordinates, char *arena, int rank, int ranks) {
+  SavedState state = parseState(directory);
+  compareTensors(directory, state, manifest);
+  // Each file's content is checked by one rank, its size by all.
+  for (size_t i = 0; i < state.files.size(); ++i)
+    checkFile(state.files[i], static_cast<int>(i % ranks) == rank);
+  std::map<std::string, Shape> logicalShapes;
+  for (const auto &[name, tensor] : state.tensors)
+    logicalShapes[name] = tensor.logicalShape;
+  std::map<std::string, int64_t> found;
+  for (const SavedFile &saved : state.files) {
+    SafetensorsFile file(saved.path);
+    std::map<std::string, SavedSlice> slices = readSlices(file, logicalShapes);
+    for (const StateTensor &tensor : manifest.tensors) {
+      auto slice = slices.find(tensor.key());
+      if (slice == slices.end())
+        continue;
+      if (slice->second.tensor.dtype != safetensorsName(tensor.dtype))
+        raise("checkpoint file '", saved.path, "' has ", tensor.key(), " as ",
+              slice->second.tensor.dtype, ", not as ", safetensorsName(tensor.dtype),
+              "; the checkpoint is damaged");
+      found[tensor.key()] +=
+          copySlice(slice->second, sliceOf(tensor, manifest.mesh, coordinates),
+                    arena + tensor.offset, dtypeSize(tensor.dtype));
+    }
+  }
+  for (const StateTensor &tensor : manifest.tensors)
+    if (isSaved(tensor) &&
+        found[tensor.key()] != sliceOf(tensor, manifest.mesh, coordinates).elements())
+      raise("checkpoint '", directory, "' lacks a part of ", tensor.key(),
+            "; it is damaged, resume from another with --resume DIR/step-N");
+  return state.run;
+}
+
+} // namespace ulsc::runtime

@@ -1,0 +1,57 @@
+// What ranks say to each other. One implementation file per backend.
+#ifndef ULSC_RUNTIME_COMM_COMMUNICATOR_H
+#define ULSC_RUNTIME_COMM_COMMUNICATOR_H
+
+#include "core/manifest.h"
+#include "ulsc/RuntimeABI.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ulsc::runtime {
+
+/// The collectives of a step are started in slots and waited for, in one order on all ranks of a group. The
+/// rest serves what happens around the steps, on all ranks of the job.
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+  /// Ranks on this machine.
+  virtual int localRanks() const = 0;
+
+  /// Makes the communicators of the manifest's groups and the staging memory of its slots.
+  virtual void createGroups(const Manifest &manifest) = 0;
+  virtual void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
+                     int slot) = 0;
+  virtual void wait(int slot) = 0;
+  /// Lets started collectives advance. Cheap when there are none.
+  virtual void progress() = 0;
+  /// Bytes that createGroups allocated outside the arena.
+  virtual int64_t stagingBytes() const = 0;
+
+  virtual void barrier() = 0;
+  virtual int64_t minimum(int64_t value) = 0;
+  virtual double maximum(double value) = 0;
+  /// All ranks' values in rank order, on all ranks.
+  virtual std::vector<uint64_t> gather(uint64_t value) = 0;
+  virtual void send(const void *data, int64_t bytes, int destination) = 0;
+  virtual void receive(void *data, int64_t bytes, int source) = 0;
+  virtual void broadcast(std::string &text) = 0;
+  /// Ends in order; nothing may be called after it.
+  virtual void finish() = 0;
+};
+
+/// Joins the job that a launcher started, or makes one of a single rank.
+std::unique_ptr<Communicator> createMpiCommunicator(int *argc, char ***argv);
+
+/// Runs `work` on all ranks; if it throws on any, throws on all. The lowest failing rank keeps its message,
+/// the others throw an Error without one, so that each problem is printed once.
+void onAllRanks(Communicator &communicator, const std::function<void()> &work);
+
+} // namespace ulsc::runtime
+
+#endif // ULSC_RUNTIME_COMM_COMMUNICATOR_H

@@ -1,0 +1,237 @@
+#include "comm/mpi_collectives.h"
+
+#include "comm/reduce.h"
+#include "core/error.h"
+#include "core/numeric.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace ulsc::runtime {
+
+namespace {
+
+// Values only travel here, so their size is all that MPI needs to know.
+MPI_Datatype transportType(int32_t dtype) {
+  int64_t size = dtypeSize(dtype);
+  return size == 2 ? MPI_UINT16_T : size == 4 ? MPI_UINT32_T : MPI_UINT64_T;
+}
+
+// The largest piece of an all-gather or all-to-all, per rank.
+constexpr int64_t directPieceBytes = int64_t(4) << 20;
+
+} // namespace
+
+void checkMpi(int code, const std::string &operation) {
+  if (code == MPI_SUCCESS)
+    return;
+  char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  endJob(operation, text);
+}
+
+int MpiSlot::checkedOffset(int64_t elements) const {
+  if (elements > std::numeric_limits<int>::max())
+    endJob(name, concat("an offset of ", elements, " elements is more than MPI can address"));
+  return static_cast<int>(elements);
+}
+
+// Level 1 begins a logical collective, 2 goes on with it, 0 leaves it. A PMPI tool sums by identifier.
+void MpiSlot::announce(int level) const {
+  std::string identifier = std::to_string(desc->identifier);
+  MPI_Pcontrol(level, identifier.c_str());
+}
+
+int64_t MpiSlot::blockBegin(const Piece &piece, int rank) const {
+  return piece.count * rank / group.ranks;
+}
+
+char *MpiSlot::stagingOf(size_t piece) const {
+  return staging + static_cast<int64_t>(piece % piecesInFlight) * (stagingBytes / piecesInFlight);
+}
+
+void MpiSlot::start(const ulsc_collective_desc &newDesc, void *const *newInputs,
+                    void *const *newOutputs, const MpiGroup &newGroup, const std::string &newName) {
+  desc = &newDesc;
+  group = newGroup;
+  name = newName;
+  if (busy)
+    endJob(name, "its slot holds another collective that was not waited for");
+  inputs.assign(reinterpret_cast<char *const *>(newInputs),
+                reinterpret_cast<char *const *>(newInputs) + desc->operands);
+  outputs.assign(reinterpret_cast<char *const *>(newOutputs),
+                 reinterpret_cast<char *const *>(newOutputs) + desc->operands);
+  busy = true;
+  if (group.ranks == 1) {
+    copyLocally();
+    return;
+  }
+  announce(1);
+  if (desc->kind == ULSC_ALL_REDUCE || desc->kind == ULSC_REDUCE_SCATTER) {
+    cutReductions();
+    for (size_t i = 0; i < pieces.size() && i < piecesInFlight; ++i)
+      startExchange(i);
+  } else {
+    startDirect();
+  }
+  MPI_Pcontrol(0);
+}
+
+void MpiSlot::copyLocally() {
+  if (desc->kind == ULSC_PERMUTE)
+    endJob(name, "permute is not supported by this runtime yet");
+  for (int64_t i = 0; i < desc->operands; ++i)
+    if (inputs[i] != outputs[i])
+      std::memmove(outputs[i], inputs[i], desc->elements[i] * dtypeSize(desc->dtypes[i]));
+}
+
+void MpiSlot::startDirect() {
+  for (int64_t operand = 0; operand < desc->operands; ++operand) {
+    if (desc->kind == ULSC_ALL_GATHER)
+      startGather(operand);
+    else if (desc->kind == ULSC_ALL_TO_ALL)
+      startAllToAll(operand);
+    else
+      endJob(name, concat("collective kind ", desc->kind, " is not supported by this runtime yet"));
+  }
+}
+
+void MpiSlot::startGather(int64_t operand) {
+  int64_t block = desc->elements[operand], size = dtypeSize(desc->dtypes[operand]);
+  int64_t length = directPieceBytes / size;
+  char *own = outputs[operand] + group.rank * block * size;
+  // MPI forbids aliased buffers, so a value that is already in its place is sent from there.
+  bool inPlace = inputs[operand] == own;
+  for (int64_t begin = 0; begin < block; begin += length) {
+    direct.emplace_back();
+    Exchange &exchange = direct.back();
+    int count = static_cast<int>(std::min(length, block - begin));
+    exchange.receiveCounts.assign(group.ranks, count);
+    for (int rank = 0; rank < group.ranks; ++rank)
+      exchange.receiveOffsets.push_back(checkedOffset(rank * block));
+    MPI_Datatype type = transportType(desc->dtypes[operand]);
+    checkMpi(MPI_Iallgatherv(inPlace ? MPI_IN_PLACE : inputs[operand] + begin * size, count, type,
+                             outputs[operand] + begin * size, exchange.receiveCounts.data(),
+                             exchange.receiveOffsets.data(), type, group.communicator,
+                             &exchange.request),
+             name);
+  }
+}
+
+void MpiSlot::startAllToAll(int64_t operand) {
+  int64_t size = dtypeSize(desc->dtypes[operand]);
+  int64_t block = desc->elements[operand] / group.ranks;
+  if (block * group.ranks != desc->elements[operand] ||
+      (block > 0 && inputs[operand] == outputs[operand]))
+    endJob(name, concat("an all-to-all of ", desc->elements[operand], " elements among ",
+                        group.ranks, " ranks, or one in place, is not possible"));
+  int64_t length = std::max<int64_t>(1, directPieceBytes / size / group.ranks);
+  for (int64_t begin = 0; begin < block; begin += length) {
+    direct.emplace_back();
+    Exchange &exchange = direct.back();
+    exchange.sendCounts.assign(group.ranks, static_cast<int>(std::min(length, block - begin)));
+    for (int rank = 0; rank < group.ranks; ++rank)
+      exchange.sendOffsets.push_back(checkedOffset(rank * block));
+    MPI_Datatype type = transportType(desc->dtypes[operand]);
+    checkMpi(MPI_Ialltoallv(inputs[operand] + begin * size, exchange.sendCounts.data(),
+                            exchange.sendOffsets.data(), type, outputs[operand] + begin * size,
+                            exchange.sendCounts.data(), exchange.sendOffsets.data(), type,
+                            group.communicator, &exchange.request),
+             name);
+  }
+}
+
+void MpiSlot::cutReductions() {
+  for (int64_t operand = 0; operand < desc->operands; ++operand) {
+    int64_t count = desc->elements[operand];
+    // Uneven blocks are rounded up on the receiving side: leave room for one more element a rank.
+    int64_t room = pieceBytes / dtypeSize(desc->dtypes[operand]);
+    int64_t length = std::max<int64_t>(1, room - group.ranks);
+    if (desc->kind == ULSC_REDUCE_SCATTER) {
+      if (count % group.ranks)
+        endJob(name, concat("a reduce-scatter of ", count, " elements among ", group.ranks,
+                            " ranks is not possible"));
+      count /= group.ranks;
+      length = std::max<int64_t>(1, room / group.ranks);
+    }
+    for (int64_t begin = 0; begin < count; begin += length)
+      pieces.push_back({operand, begin, std::min(length, count - begin), {}, {}});
+  }
+}
+
+void MpiSlot::startExchange(size_t index) {
+  Piece &piece = pieces[index];
+  Exchange &exchange = piece.exchange;
+  bool scatter = desc->kind == ULSC_REDUCE_SCATTER;
+  int64_t size = dtypeSize(desc->dtypes[piece.operand]);
+  int64_t block = desc->elements[piece.operand] / group.ranks;
+  int own = static_cast<int>(scatter ? piece.count
+                                     : blockBegin(piece, group.rank + 1) -
+                                           blockBegin(piece, group.rank));
+  for (int rank = 0; rank < group.ranks; ++rank) {
+    int64_t begin = blockBegin(piece, rank);
+    exchange.sendCounts.push_back(
+        static_cast<int>(scatter ? piece.count : blockBegin(piece, rank + 1) - begin));
+    exchange.sendOffsets.push_back(checkedOffset(scatter ? rank * block : begin));
+    exchange.receiveCounts.push_back(own);
+    exchange.receiveOffsets.push_back(own * rank);
+  }
+  MPI_Datatype type = transportType(desc->dtypes[piece.operand]);
+  checkMpi(MPI_Ialltoallv(inputs[piece.operand] + piece.offset * size, exchange.sendCounts.data(),
+                          exchange.sendOffsets.data(), type, stagingOf(index),
+                          exchange.receiveCounts.data(), exchange.receiveOffsets.data(), type,
+                          group.communicator, &exchange.request),
+           name);
+}
+
+void MpiSlot::finishExchange(size_t index) {
+  Piece &piece = pieces[index];
+  checkMpi(MPI_Wait(&piece.exchange.request, MPI_STATUS_IGNORE), name);
+  int32_t dtype = desc->dtypes[piece.operand];
+  char *target = outputs[piece.operand] + piece.offset * dtypeSize(dtype);
+  bool scatter = desc->kind == ULSC_REDUCE_SCATTER;
+  int64_t begin = scatter ? 0 : blockBegin(piece, group.rank);
+  reduceBlocks(stagingOf(index), group.ranks, piece.exchange.receiveCounts[0],
+               target + begin * dtypeSize(dtype), dtype, desc->reduction);
+  if (scatter)
+    return;
+  // The exchange's send side describes the blocks that all ranks now hold the sums of.
+  checkMpi(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, target,
+                           piece.exchange.sendCounts.data(), piece.exchange.sendOffsets.data(),
+                           transportType(dtype), group.communicator, &piece.gathering.request),
+           name);
+}
+
+void MpiSlot::wait() {
+  if (!busy)
+    endJob("collective_wait", "nothing was started in the slot");
+  if (!pieces.empty()) {
+    announce(2);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      finishExchange(i);
+      if (i + piecesInFlight < pieces.size())
+        startExchange(i + piecesInFlight);
+    }
+    MPI_Pcontrol(0);
+    for (Piece &piece : pieces)
+      checkMpi(MPI_Wait(&piece.gathering.request, MPI_STATUS_IGNORE), name);
+  }
+  for (Exchange &exchange : direct)
+    checkMpi(MPI_Wait(&exchange.request, MPI_STATUS_IGNORE), name);
+  pieces.clear();
+  direct.clear();
+  busy = false;
+}
+
+void MpiSlot::progress() {
+  // One test drives MPI's whole progress engine; which request it names does not matter.
+  int isComplete = 0;
+  if (!direct.empty())
+    checkMpi(MPI_Test(&direct.back().request, &isComplete, MPI_STATUS_IGNORE), name);
+  else if (!pieces.empty())
+    checkMpi(MPI_Test(&pieces.front().exchange.request, &isComplete, MPI_STATUS_IGNORE), name);
+}
+
+} // namespace ulsc::runtime

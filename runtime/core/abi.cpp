@@ -1,0 +1,50 @@
+// The functions of RuntimeABI.h, handed to the rank's device and communicator.
+#include "core/clock.h"
+#include "core/context.h"
+
+using namespace ulsc::runtime;
+
+static Context &full(ulsc_context *context) { return *static_cast<Context *>(context); }
+
+const char *ulsc::runtime::collectiveKindName(int kind) {
+  static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                      "permute"};
+  return kind >= 0 && kind <= ULSC_PERMUTE ? names[kind] : "unknown";
+}
+
+// MPI moves data only inside its own calls, so kernels and GEMMs give it a look at what is under way.
+static void advanceCommunication(Context &context) {
+  if (context.communicator)
+    context.communicator->progress();
+}
+
+void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t extent,
+                 int64_t grain) {
+  full(context).device->launch(context, kernel, arguments, extent, grain);
+  advanceCommunication(full(context));
+}
+
+void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a, const void *b,
+               void *c, void *workspace) {
+  full(context).device->gemm(*desc, a, b, c, workspace);
+  advanceCommunication(full(context));
+}
+
+void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *desc,
+                           void *const *inputs, void *const *outputs, int32_t slot) {
+  Context &rank = full(context);
+  double begin = secondsNow();
+  rank.communicator->start(*desc, inputs, outputs, slot);
+  if (slot < static_cast<int>(rank.slotKinds.size()) && desc->kind <= ULSC_PERMUTE)
+    rank.slotKinds[slot] = desc->kind;
+  if (desc->kind >= 0 && desc->kind <= ULSC_PERMUTE)
+    rank.waitSeconds[desc->kind] += secondsNow() - begin;
+}
+
+void ulsc_collective_wait(ulsc_context *context, int32_t slot) {
+  Context &rank = full(context);
+  double begin = secondsNow();
+  rank.communicator->wait(slot);
+  int kind = slot < static_cast<int>(rank.slotKinds.size()) ? rank.slotKinds[slot] : 0;
+  rank.waitSeconds[kind] += secondsNow() - begin;
+}

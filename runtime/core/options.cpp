@@ -1,0 +1,214 @@
+#include "core/options.h"
+
+#include "core/error.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+namespace ulsc::runtime {
+
+std::string nearest(const std::string &word, const std::vector<std::string> &candidates) {
+  std::string best;
+  size_t bestDistance = SIZE_MAX;
+  for (const std::string &candidate : candidates) {
+    std::vector<size_t> row(candidate.size() + 1);
+    for (size_t j = 0; j < row.size(); ++j)
+      row[j] = j;
+    for (size_t i = 1; i <= word.size(); ++i) {
+      size_t diagonal = row[0];
+      row[0] = i;
+      for (size_t j = 1; j < row.size(); ++j) {
+        size_t replace = diagonal + (word[i - 1] != candidate[j - 1]);
+        diagonal = row[j];
+        row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
+      }
+    }
+    if (row.back() < bestDistance) {
+      bestDistance = row.back();
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+namespace {
+
+void addRunOptions(CLI::App &app, Options &options) {
+  app.add_option("--data", options.data,
+                 "token file: raw little-endian u16 (u32 for vocabularies over 65,536)");
+  app.add_option("--steps", options.steps,
+                 "optimizer steps from the beginning of the run, those before a resume included");
+  app.add_option("--seed", options.seed, "seed of initial values and dropout (default 0)");
+  app.add_option("--threads", options.threads,
+                 "threads of each rank (default: cores of the machine / its ranks)");
+  app.add_option("--weights", options.weights,
+                 "initial weights: a safetensors file, or a Hugging Face directory");
+  app.add_option("--export-hf", options.exportDirectory,
+                 "write config.json and model.safetensors there after the last step");
+  app.add_option("--metrics", options.metrics, "append a JSON object per step to this file");
+  app.add_option("--save", options.save, "directory of checkpoints; the last 2 are kept");
+  app.add_option("--save-every", options.saveEvery, "save after every so many steps");
+  app.add_option("--resume", options.resume,
+                 "a checkpoint, a directory of checkpoints, or auto: the newest in --save");
+  app.add_option("--dropout", options.dropout, "replaces every dropout rate of the model");
+  app.add_option("--dump-gradients", options.gradients,
+                 "write each step's gradient slices there (for tests)");
+  app.add_flag("--describe", options.describe, "print the program's manifest and exit");
+}
+
+void addHyperparameters(CLI::App &app, Options &options) {
+  const char *group = "Hyperparameters";
+  app.add_option("--lr", options.learningRate, "peak learning rate")->capture_default_str()->group(group);
+  app.add_option("--lr-schedule", options.schedule, "constant, cosine or linear")
+      ->capture_default_str()->group(group);
+  app.add_option("--warmup-steps", options.warmupSteps, "steps of linear warmup")
+      ->capture_default_str()->group(group);
+  app.add_option("--min-lr", options.leastLearningRate, "end of cosine and linear")
+      ->capture_default_str()->group(group);
+  app.add_option("--weight-decay", options.weightDecay, "decoupled weight decay")
+      ->capture_default_str()->group(group);
+  app.add_option("--weight-decay-on", options.weightDecayOn,
+                 "matrices (tensors of rank 2 and more in the model's files) or all")
+      ->capture_default_str()->group(group);
+  app.add_option("--betas", options.betas, "AdamW: two decay rates, such as 0.9,0.95")
+      ->delimiter(',')
+      ->expected(1, 2)
+      ->capture_default_str()->group(group);
+  app.add_option("--eps", options.epsilon, "AdamW: added to the denominator")->capture_default_str()->group(group);
+  app.add_option("--momentum", options.momentum, "SGD")->capture_default_str()->group(group);
+  app.add_option("--clip-grad", options.clipGrad, "largest global gradient norm; 0: no clipping")
+      ->capture_default_str()->group(group);
+}
+
+void takeDefaults(const nlohmann::json &defaults, Options &options) {
+  try {
+    options.learningRate = defaults.value("lr", options.learningRate);
+    options.leastLearningRate = defaults.value("min_lr", options.leastLearningRate);
+    options.schedule = defaults.value("lr_schedule", options.schedule);
+    options.warmupSteps = defaults.value("warmup_steps", options.warmupSteps);
+    options.betas = defaults.value("betas", options.betas);
+    options.epsilon = defaults.value("eps", options.epsilon);
+    options.weightDecay = defaults.value("weight_decay", options.weightDecay);
+    options.weightDecayOn = defaults.value("weight_decay_on", options.weightDecayOn);
+    options.momentum = defaults.value("momentum", options.momentum);
+    options.clipGrad = defaults.value("clip_grad", options.clipGrad);
+  } catch (const nlohmann::json::exception &error) {
+    raise("the program's manifest has bad hyperparameters: ", error.what());
+  }
+}
+
+// Words that the parser did not take: features of later versions, and misspellings.
+void refuseExtras(const std::vector<std::string> &extras, const CLI::App &app) {
+  if (extras.empty())
+    return;
+  std::string word = extras.front().substr(0, extras.front().find('='));
+  for (const char *later : {"--trace", "--eval-data", "--eval-every", "--shuffle"})
+    if (word == later)
+      raise("flag '", word, "' is not supported by this version; leave it out");
+  if (word.rfind("-", 0) != 0)
+    raise("unexpected argument '", word, "'; everything is given by flags, such as --data FILE");
+  std::vector<std::string> names;
+  for (const CLI::Option *option : app.get_options())
+    names.push_back(option->get_name());
+  raise("unknown flag '", word, "'; the nearest is '", nearest(word, names),
+        "', and --help lists all");
+}
+
+void requireRange(const char *flag, double value, double low, double high) {
+  if (!(value >= low && value <= high))
+    raise("flag '", flag, "' is ", value, ", but has to lie in [", low, ", ", high, "]");
+}
+
+void checkWord(const char *flag, const std::string &value, std::vector<std::string> legal) {
+  if (std::find(legal.begin(), legal.end(), value) != legal.end())
+    return;
+  std::string list;
+  for (const std::string &word : legal)
+    list += (list.empty() ? "" : ", ") + word;
+  raise("flag '", flag, "' is '", value, "', but has to be one of ", list, "; the nearest is '",
+        nearest(value, legal), "'");
+}
+
+void checkNumbers(const Options &options) {
+  const double large = 1e30;
+  requireRange("--lr", options.learningRate, 0, large);
+  requireRange("--min-lr", options.leastLearningRate, 0, large);
+  requireRange("--weight-decay", options.weightDecay, 0, large);
+  requireRange("--eps", options.epsilon, 0, large);
+  requireRange("--momentum", options.momentum, 0, 1);
+  requireRange("--clip-grad", options.clipGrad, 0, large);
+  requireRange("--warmup-steps", static_cast<double>(options.warmupSteps), 0, large);
+  requireRange("--save-every", static_cast<double>(options.saveEvery), 0, large);
+  requireRange("--threads", options.threads, 0, 4096);
+  if (options.betas.size() != 2)
+    raise("flag '--betas' has one number, but needs two, such as 0.9,0.95");
+  for (double beta : options.betas)
+    if (!(beta >= 0 && beta < 1))
+      raise("flag '--betas' holds ", beta, ", but both numbers have to lie in [0, 1)");
+  checkWord("--lr-schedule", options.schedule, {"constant", "cosine", "linear"});
+  checkWord("--weight-decay-on", options.weightDecayOn, {"matrices", "all"});
+}
+
+void checkOptions(const Options &options, const CLI::App &app, const Manifest &manifest) {
+  if (options.describe)
+    return;
+  checkNumbers(options);
+  bool onlyExports = options.steps == 0 && !options.exportDirectory.empty();
+  if (options.data.empty() && !onlyExports)
+    raise("flag '--data' is missing; give a token file, which 'ulsc data TEXT -o tokens.bin' makes");
+  if (options.steps < 1 && !onlyExports)
+    raise("flag '--steps' is ", app.count("--steps") ? std::to_string(options.steps) : "missing",
+          "; give the number of steps to train, at least 1");
+  if (options.dropout) {
+    if (!(*options.dropout >= 0 && *options.dropout < 1))
+      raise("flag '--dropout' is ", *options.dropout, ", but has to lie in [0, 1)");
+    if (*options.dropout > 0 && !manifest.hasDropout)
+      raise("flag '--dropout' is ", *options.dropout, ", but the program was compiled without dropout; "
+            "compile the model with dropout to use it");
+  }
+  if (options.saveEvery > 0 && options.save.empty())
+    raise("flag '--save-every' needs '--save DIR'");
+  if (options.resume == "auto" && options.save.empty())
+    raise("flag '--resume auto' needs '--save DIR', where it looks for the newest checkpoint");
+}
+
+} // namespace
+
+std::optional<Options> parseOptions(int argc, char **argv, const Manifest &manifest, bool isQuiet,
+                                    int &exitCode) {
+  Options options;
+  exitCode = 0;
+  try {
+    takeDefaults(manifest.hyperparameters, options);
+    CLI::App app("trains " + manifest.modelName + " on " + manifest.mesh.text() +
+                 "; compiled by ulsc");
+    app.allow_extras();
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    addRunOptions(app, options);
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    addHyperparameters(app, options);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::CallForHelp &) {
+      if (!isQuiet)
+        std::cout << app.help();
+      return std::nullopt;
+    } catch (const CLI::ParseError &error) {
+      raise(error.what());
+    }
+    options.hasSeed = app.count("--seed") > 0;
+    refuseExtras(app.remaining(), app);
+    checkOptions(options, app, manifest);
+    return options;
+  } catch (const Error &error) {
+    if (!isQuiet)
+      std::cerr << "error: " << error.what() << std::endl;
+    exitCode = 2;
+    return std::nullopt;
+  }
+}
+
+} // namespace ulsc::runtime

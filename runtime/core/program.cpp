@@ -1,0 +1,78 @@
+// From the command line to the exit code.
+#include "comm/communicator.h"
+#include "core/error.h"
+#include "core/training.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+namespace ulsc::runtime {
+
+namespace {
+
+// Before MPI is up, the launcher's environment tells which rank prints.
+bool isLaterRank() {
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"})
+    if (const char *value = std::getenv(name))
+      return std::string(value) != "0";
+  return false;
+}
+
+void checkRanks(const Manifest &manifest, const Communicator &communicator) {
+  int64_t wanted = manifest.mesh.ranks(), found = communicator.ranks();
+  const char *torchRanks = std::getenv("WORLD_SIZE");
+  if (found == 1 && wanted > 1 && torchRanks && std::atoi(torchRanks) > 1)
+    raise("torchrun started ", torchRanks, " processes, but the ranks of this program find each "
+          "other through MPI; run 'mpirun -np ", wanted, " PROGRAM ...'");
+  if (wanted != found)
+    raise("the program was compiled for mesh ", manifest.mesh.text(), ", that is ", wanted,
+          wanted == 1 ? " rank" : " ranks", ", but was started with ", found,
+          "; run 'mpirun -np ", wanted, " PROGRAM ...', or compile it for this number");
+}
+
+int finishWith(Communicator &communicator, const Error &error) {
+  std::string message = error.what();
+  if (!message.empty()) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "error: %s%s\n", messagePrefix().c_str(), message.c_str());
+  }
+  communicator.finish();
+  return 1;
+}
+
+} // namespace
+
+int runProgram(int argc, char **argv, const char *manifestText, StepFunction step) {
+  Manifest manifest;
+  try {
+    manifest = parseManifest(manifestText);
+  } catch (const Error &error) {
+    std::cerr << "error: " << error.what() << std::endl;
+    return 1;
+  }
+  int exitCode = 0;
+  std::optional<Options> options = parseOptions(argc, argv, manifest, isLaterRank(), exitCode);
+  if (!options)
+    return exitCode;
+  if (options->describe) {
+    if (!isLaterRank())
+      std::cout << manifest.document.dump(2) << std::endl;
+    return 0;
+  }
+  std::unique_ptr<Communicator> communicator = createMpiCommunicator(&argc, &argv);
+  try {
+    onAllRanks(*communicator, [&] { checkRanks(manifest, *communicator); });
+    Training training(manifest, *options, *communicator);
+    training.prepare();
+    exitCode = training.run(step);
+  } catch (const Error &error) {
+    return finishWith(*communicator, error);
+  } catch (const std::exception &error) {
+    endJob("program", error.what());
+  }
+  communicator->finish();
+  return exitCode;
+}
+
+} // namespace ulsc::runtime

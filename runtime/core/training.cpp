@@ -1,0 +1,251 @@
+#include "core/training.h"
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/files.h"
+#include "checkpoint/rank_file.h"
+#include "checkpoint/weights.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/initial_values.h"
+#include "core/signals.h"
+#include "device/thread_pool.h"
+
+#include <cmath>
+#include <csignal>
+
+namespace ulsc::runtime {
+
+Training::Training(const Manifest &manifest, const Options &options, Communicator &communicator)
+    : manifest(manifest), options(options), communicator(communicator),
+      coordinates(manifest.mesh.coordinates(communicator.rank())) {}
+
+void Training::chooseThreadCount() {
+  ThreadCount choice = chooseThreads(options.threads, communicator.localRanks());
+  int64_t most = manifest.arenaThreads; // the arena holds workspaces for no more
+  if (most > 0 && choice.threads > most) {
+    if (options.threads)
+      raise("flag '--threads' is ", options.threads, ", but the program was compiled for at most ",
+            most, " threads a rank; compile with --threads ", options.threads);
+    choice.threads = static_cast<int>(most);
+    choice.origin += "; at most " + std::to_string(most) + " as compiled";
+  }
+  threadText = concat(choice.threads, " per rank (", choice.origin, ")");
+  device = createCpuDevice(choice.threads);
+}
+
+void Training::prepare() {
+  onAllRanks(communicator, [&] {
+    chooseThreadCount();
+    context.arena = device->allocateArena(manifest.arenaBytes);
+    if (!options.data.empty())
+      data = std::make_unique<TokenFile>(options.data, manifest.vocabulary, manifest.batch.seq);
+  });
+  communicator.createGroups(manifest);
+  context.control = &control;
+  context.device = device.get();
+  context.communicator = &communicator;
+  if (isFirst())
+    printHeader(manifest, threadText, communicator.stagingBytes());
+  seed = options.seed;
+  fillState();
+  fillControl();
+  onAllRanks(communicator, [&] {
+    if (isFirst())
+      metrics = std::make_unique<Metrics>(manifest, options.metrics, step);
+  });
+}
+
+std::string Training::checkpointToResume() const {
+  if (options.resume.empty())
+    return "";
+  bool isAuto = options.resume == "auto";
+  std::string found = findCheckpoint(isAuto ? options.save : options.resume);
+  if (found.empty() && !isAuto)
+    raise("'", options.resume, "' is neither a checkpoint nor a directory of checkpoints; give the "
+          "directory that '--save' had, or a step-N in it");
+  if (!isAuto && !options.weights.empty())
+    raise("flags '--weights' and '--resume' exclude each other: a checkpoint holds the weights");
+  if (isFirst())
+    std::printf("resume   %s\n", found.empty() ? "nothing saved yet, beginning anew" : found.c_str());
+  return found;
+}
+
+void Training::resumeFrom(const std::string &checkpoint) {
+  RunState state = loadCheckpoint(checkpoint, manifest, coordinates, context.arena,
+                                  communicator.rank(), communicator.ranks());
+  if (options.hasSeed && options.seed != state.seed)
+    raise("flag '--seed' is ", options.seed, ", but the run of checkpoint '", checkpoint,
+          "' has seed ", state.seed, "; leave the flag out");
+  step = state.step;
+  tokensConsumed = state.tokensConsumed;
+  seed = state.seed;
+  control.loss_scale = static_cast<float>(state.lossScale);
+  if (isFirst() && step >= options.steps && options.steps > 0)
+    std::printf("note     the checkpoint already has step %lld of %lld; raise --steps to go on\n",
+                static_cast<long long>(step), static_cast<long long>(options.steps));
+}
+
+void Training::fillState() {
+  control.loss_scale = 1.0f;
+  std::string checkpoint;
+  onAllRanks(communicator, [&] { checkpoint = checkpointToResume(); });
+  onAllRanks(communicator, [&] {
+    if (!checkpoint.empty())
+      resumeFrom(checkpoint);
+    else if (!options.weights.empty())
+      loadWeights(options.weights, manifest, coordinates, context.arena);
+    else
+      drawInitialValues(manifest, coordinates, seed, context.arena, device->threads());
+  });
+  onAllRanks(communicator, [&] {
+    if (isFirst() && !options.save.empty())
+      prepareSaveDirectory(options.save, step);
+    if (isFirst() && !options.gradients.empty())
+      makeDirectories(options.gradients);
+  });
+  lastSaved = checkpoint.empty() ? -1 : step;
+}
+
+void Training::fillControl() {
+  schedule = {options.schedule, options.learningRate, options.leastLearningRate,
+              options.warmupSteps, options.steps};
+  control.seed = seed;
+  for (size_t i = 0; i < coordinates.size(); ++i)
+    control.coordinates[i] = coordinates[i];
+  control.beta1 = static_cast<float>(options.betas[0]);
+  control.beta2 = static_cast<float>(options.betas[1]);
+  control.epsilon = static_cast<float>(options.epsilon);
+  control.weight_decay = static_cast<float>(options.weightDecay);
+  control.momentum = static_cast<float>(options.momentum);
+  control.clip_grad = static_cast<float>(options.clipGrad);
+  control.dropout_rate = options.dropout ? static_cast<float>(*options.dropout) : -1.0f;
+  fillParameterScales();
+}
+
+void Training::fillParameterScales() {
+  for (const StateTensor &tensor : manifest.tensors) {
+    if (tensor.role != "parameter" || !tensor.trainable)
+      continue;
+    ParameterGroup group{1.0, 1.0};
+    if (tensor.group >= 0 && tensor.group < static_cast<int64_t>(manifest.parameterGroups.size()))
+      group = manifest.parameterGroups[tensor.group];
+    bool decays = options.weightDecayOn == "all" || tensor.externalShape.size() >= 2;
+    parameterScales.push_back(static_cast<float>(group.learningRateScale));
+    parameterScales.push_back(decays ? static_cast<float>(group.weightDecayScale) : 0.0f);
+  }
+  control.parameter_scales = parameterScales.data();
+}
+
+void Training::prepareStep() {
+  control.step = step;
+  control.learning_rate = static_cast<float>(schedule.at(step));
+  double exponent = static_cast<double>(step + 1);
+  control.bias_correction1 = static_cast<float>(1.0 - std::pow(options.betas[0], exponent));
+  control.bias_correction2 = static_cast<float>(1.0 - std::pow(options.betas[1], exponent));
+  control.stop_requested = stopSignal() ? 1.0f : 0.0f;
+  control.stop_count = 0;
+  context.waitSeconds.fill(0);
+  try {
+    copyBatch(*data, manifest, coordinates, tokensConsumed, context.arena);
+  } catch (const Error &error) {
+    endJob(concat("step ", step + 1), error.what());
+  }
+}
+
+void Training::checkStep() const {
+  for (auto [name, value] : {std::pair("loss", control.loss), {"grad norm", control.grad_norm}})
+    if (!std::isfinite(value))
+      endJob(concat("step ", step + 1),
+             concat(name, " is ", value, " on rank ", communicator.rank(),
+                    "; lower --lr, add --warmup-steps or lower --clip-grad"));
+}
+
+int Training::run(StepFunction stepFunction) {
+  installSignalHandlers();
+  while (step < options.steps) {
+    double begin = secondsNow();
+    prepareStep();
+    double inputSeconds = secondsNow() - begin;
+    stepFunction(&context);
+    device->synchronize();
+    checkStep();
+    ++step;
+    tokensConsumed += manifest.batch.global * manifest.batch.seq;
+    afterStep(begin, inputSeconds);
+    if (mustStop())
+      return stop();
+  }
+  if (isFirst() && metrics)
+    metrics->endLine();
+  if (!options.save.empty() && lastSaved != step)
+    save();
+  if (!options.exportDirectory.empty())
+    exportModel();
+  return 0;
+}
+
+void Training::afterStep(double begin, double inputSeconds) {
+  if (metrics)
+    metrics->record({step, options.steps, tokensConsumed,
+                     manifest.batch.global * manifest.batch.seq, control.loss, control.grad_norm,
+                     control.learning_rate, secondsNow() - begin, inputSeconds,
+                     context.waitSeconds});
+  if (!options.gradients.empty())
+    dumpGradients();
+  if (options.saveEvery > 0 && step % options.saveEvery == 0)
+    save();
+}
+
+// A lone rank's own signal counts even if its step had begun before it came.
+bool Training::mustStop() const {
+  return control.stop_count > 0 || (communicator.ranks() == 1 && stopSignal());
+}
+
+int Training::stop() {
+  int signal = static_cast<int>(communicator.maximum(stopSignal()));
+  bool saves = !options.save.empty();
+  if (saves && lastSaved != step)
+    save();
+  if (isFirst()) {
+    metrics->endLine();
+    std::string kept = saves ? "its state is saved in '" + options.save + "'"
+                             : "nothing is saved without --save";
+    std::fprintf(stderr, "stopped by %s after step %lld; %s\n",
+                 signal == SIGTERM ? "SIGTERM" : "SIGINT", static_cast<long long>(step),
+                 kept.c_str());
+  }
+  return 128 + (signal ? signal : SIGINT);
+}
+
+void Training::dumpGradients() {
+  std::string name = concat("step-", step, "-rank-", communicator.rank(), ".safetensors");
+  onAllRanks(communicator, [&] {
+    FileWriter writer(options.gradients + "/" + name);
+    writeRankFile(writer, manifest, coordinates, context.arena,
+                  [](const StateTensor &tensor) { return tensor.role == "gradient"; });
+    writer.finish();
+  });
+}
+
+void Training::save() {
+  RunState state{step, tokensConsumed, seed, control.loss_scale, {}};
+  state.hyperparameters = {{"lr", options.learningRate},
+                           {"lr_schedule", options.schedule},
+                           {"warmup_steps", options.warmupSteps},
+                           {"min_lr", options.leastLearningRate},
+                           {"steps", options.steps},
+                           {"weight_decay", options.weightDecay},
+                           {"weight_decay_on", options.weightDecayOn},
+                           {"betas", options.betas},
+                           {"eps", options.epsilon},
+                           {"momentum", options.momentum},
+                           {"clip_grad", options.clipGrad}};
+  saveCheckpoint(communicator, manifest, coordinates, context.arena, state, options.save);
+  lastSaved = step;
+}
+
+void Training::exportModel() {
+  exportWeights(communicator, manifest, coordinates, context.arena, options.exportDirectory);
+}
+
+} // namespace ulsc::runtime

@@ -1,0 +1,67 @@
+// A run: its state, and the loop over its steps.
+#ifndef ULSC_RUNTIME_CORE_TRAINING_H
+#define ULSC_RUNTIME_CORE_TRAINING_H
+
+#include "core/context.h"
+#include "core/manifest.h"
+#include "core/options.h"
+#include "core/schedule.h"
+#include "data/token_file.h"
+#include "metrics/metrics.h"
+
+#include <memory>
+#include <optional>
+
+namespace ulsc::runtime {
+
+using StepFunction = void (*)(ulsc_context *);
+
+/// Everything of one rank. Members that throw do so on all ranks (onAllRanks).
+class Training {
+public:
+  Training(const Manifest &manifest, const Options &options, Communicator &communicator);
+
+  /// Arena, groups, initial state, data: all before the first step.
+  void prepare();
+  /// Runs to the last step or a stop. Returns the exit code.
+  int run(StepFunction step);
+
+private:
+  void chooseThreadCount();
+  void fillControl();
+  void fillParameterScales();
+  void fillState();
+  std::string checkpointToResume() const;
+  void resumeFrom(const std::string &checkpoint);
+  void prepareStep();
+  void checkStep() const;
+  void afterStep(double begin, double inputSeconds);
+  bool mustStop() const;
+  int stop();
+  void save();
+  void exportModel();
+  void dumpGradients();
+  bool isFirst() const { return communicator.rank() == 0; }
+
+  const Manifest &manifest;
+  const Options &options;
+  Communicator &communicator;
+  Shape coordinates;
+  std::string threadText;
+  std::unique_ptr<Device> device;
+  ulsc_control control{};
+  Context context;
+  Schedule schedule;
+  std::vector<float> parameterScales;
+  std::unique_ptr<TokenFile> data;
+  std::unique_ptr<Metrics> metrics;
+  uint64_t seed = 0;
+  int64_t step = 0, tokensConsumed = 0, lastSaved = -1;
+};
+
+/// The whole program: what main returns.
+int runProgram(int argc, char **argv, const char *manifestText, StepFunction step);
+
+} // namespace ulsc::runtime
+
+#endif // ULSC_RUNTIME_CORE_TRAINING_H

@@ -1,0 +1,92 @@
+#include "data/token_file.h"
+
+#include "core/error.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace ulsc::runtime {
+
+TokenFile::TokenFile(const std::string &path, int64_t vocabulary, int64_t seq)
+    : path(path), vocabulary(vocabulary), width(vocabulary > 65536 ? 4 : 2) {
+  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    raise("can't open token file '", path, "': ", std::strerror(errno),
+          "; 'ulsc data TEXT -o tokens.bin' makes one");
+  struct stat status;
+  fstat(file, &status);
+  bytes = status.st_size;
+  count = bytes / width;
+  std::string problem;
+  if (S_ISDIR(status.st_mode))
+    problem = concat("token file '", path, "' is a directory; give the file in it");
+  else if (bytes % width)
+    problem = concat("token file '", path, "' has ", bytes, " bytes, but ids of a vocabulary of ",
+                     vocabulary, " take ", width, " bytes each; write it as raw little-endian u",
+                     8 * width);
+  else if (count < seq + 1)
+    problem = concat("token file '", path, "' holds ", count, " tokens, but one row needs ", seq,
+                     " and a target; give at least ", seq + 1, " tokens");
+  if (problem.empty()) {
+    void *mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    if (mapped == MAP_FAILED)
+      problem = concat("can't map token file '", path, "': ", std::strerror(errno));
+    else
+      data = static_cast<const unsigned char *>(mapped);
+  }
+  close(file);
+  if (!problem.empty())
+    raise(problem);
+}
+
+TokenFile::~TokenFile() {
+  if (data)
+    munmap(const_cast<unsigned char *>(data), bytes);
+}
+
+void TokenFile::refuseId(int64_t index, uint32_t id) const {
+  raise("token file '", path, "' holds id ", id, " at byte ", index * width,
+        ", but the vocabulary has ", vocabulary, " ids; use the tokenizer of this model");
+}
+
+int32_t TokenFile::at(int64_t index) const {
+  const unsigned char *bytes = data + index * width;
+  uint32_t id = bytes[0] | static_cast<uint32_t>(bytes[1]) << 8;
+  if (width == 4)
+    id |= static_cast<uint32_t>(bytes[2]) << 16 | static_cast<uint32_t>(bytes[3]) << 24;
+  if (id >= static_cast<uint64_t>(vocabulary))
+    refuseId(index, id);
+  return static_cast<int32_t>(id);
+}
+
+void TokenFile::copyRow(int64_t position, int64_t seq, int32_t *tokens, int32_t *targets) const {
+  int64_t index = position % count;
+  int32_t current = at(index);
+  for (int64_t i = 0; i < seq; ++i) {
+    index = index + 1 == count ? 0 : index + 1;
+    tokens[i] = current;
+    targets[i] = current = at(index);
+  }
+}
+
+void copyBatch(const TokenFile &file, const Manifest &manifest, const Shape &coordinates,
+               int64_t consumed, char *arena) {
+  const Batch &batch = manifest.batch;
+  int64_t dataRanks = manifest.mesh.sizeOver(batch.dataAxes);
+  int64_t dataRank = manifest.mesh.indexOver(batch.dataAxes, coordinates);
+  auto *tokens = reinterpret_cast<int32_t *>(arena + manifest.tokens.offset);
+  auto *targets = reinterpret_cast<int32_t *>(arena + manifest.targets.offset);
+  for (int64_t m = 0; m < batch.microbatches; ++m)
+    for (int64_t i = 0; i < batch.micro; ++i) {
+      int64_t row = (m * dataRanks + dataRank) * batch.micro + i;
+      int64_t local = (m * batch.micro + i) * batch.seq;
+      file.copyRow(consumed + row * batch.seq, batch.seq, tokens + local, targets + local);
+    }
+}
+
+} // namespace ulsc::runtime
