@@ -27,10 +27,25 @@ namespace {
 struct LowerState : ulsc::impl::LowerStatePassBase<LowerState> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
+    noteDropout();
     for (auto step : getOperation().getOps<uls::StepOp>())
       lowerStep(step, symbols);
     for (auto rule : llvm::make_early_inc_range(getOperation().getOps<uls::UpdateRuleOp>()))
       rule.erase();
+  }
+
+  /// The compiled rates by key, for the manifest: kernels know only the keys' hashes.
+  void noteDropout() {
+    NamedAttrList rates;
+    Builder builder(&getContext());
+    getOperation().walk([&](Operation *op) {
+      if (auto dropout = dyn_cast<uls::DropoutOp>(op))
+        rates.set(dropout.getKey(), dropout.getRateAttr());
+      if (auto attention = dyn_cast<uls::AttentionOp>(op); attention && attention.getDropoutKey())
+        rates.set(*attention.getDropoutKey(), attention.getDropoutRateAttr());
+    });
+    if (!rates.empty())
+      getOperation()->setAttr("exec.dropout_rates", rates.getDictionary(&getContext()));
   }
 
   void lowerStep(uls::StepOp step, SymbolTable &symbols) {

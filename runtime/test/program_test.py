@@ -250,6 +250,34 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("neither model.safetensors nor",
                       self.run_program("1x1", "--steps", 1, "--weights", "d", expect=1).stderr)
 
+    # What independent counters see.
+
+    def run_with_shim(self, mesh, shim, variable, *flags):
+        library = BIN.parent / "lib" / f"lib{shim}.so"
+        command = self.command(mesh, "--data", self.tokens, *flags)
+        command[1:1] = ["-x", f"LD_PRELOAD={library}", "-x", f"{variable}={self.directory}/{shim}.%r"]
+        subprocess.run(command, check=True, capture_output=True, timeout=60, env=ENVIRONMENT)
+        return [json.loads((self.directory / f"{shim}.{rank}").read_text())
+                for rank in range(int(mesh[0]) * int(mesh[2]))]
+
+    def test_bytes_on_the_wire(self):
+        for report in self.run_with_shim("2x2", "ulsc_pmpi_shim", "ULSC_PMPI_OUT", "--steps", 3):
+            self.assertEqual(report["ranks"], 4)
+            # Identifier: bytes of a call, ranks of its group.
+            for identifier, (size, ranks) in {"0": (8, 4), "1": (26 * 4 * 4, 2), "2": (4, 2)}.items():
+                entry = report["collectives"][identifier]
+                self.assertEqual(entry["calls"], 3)
+                self.assertEqual(entry["bytes"], 3 * size)
+                self.assertAlmostEqual(entry["wire_bytes"], 3 * size * 2 * (ranks - 1) / ranks)
+
+    def test_allocations(self):
+        for report in self.run_with_shim("2x1", "ulsc_alloc_shim", "ULSC_ALLOC_OUT", "--steps", 3):
+            program = report["callers"]["program"]
+            # The arena is smaller than what is counted; there are two slots of staging.
+            self.assertEqual(program["peak_bytes"], 4 << 20)
+            self.assertIn({"bytes": 4 << 20, "caller": "program"}, report["regions"])
+            self.assertGreater(report["peak_rss_bytes"], 1 << 20)
+
     # What a user gets wrong.
 
     def test_flags(self):
