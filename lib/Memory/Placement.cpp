@@ -41,7 +41,7 @@ class Placer {
 public:
   explicit Placer(llvm::ArrayRef<Lifetime> lifetimes) : lifetimes(lifetimes) {
     // Who meets whom, once: every order needs it.
-    llvm::SmallVector<unsigned> byStart(llvm::seq<unsigned>(0, lifetimes.size()));
+    auto byStart = llvm::to_vector(llvm::seq<unsigned>(0, lifetimes.size()));
     llvm::sort(byStart, [&](unsigned a, unsigned b) { return lifetimes[a].first < lifetimes[b].first; });
     neighbours.resize(lifetimes.size());
     llvm::SmallVector<unsigned> active;
@@ -99,9 +99,9 @@ static std::vector<llvm::SmallVector<unsigned>> getOrders(llvm::ArrayRef<Lifetim
   auto length = [&](unsigned i) { return lifetimes[i].last - lifetimes[i].first + 1; };
   auto bytes = [&](unsigned i) { return lifetimes[i].bytes; };
   auto makeOrder = [&](auto isBefore) {
-    llvm::SmallVector<unsigned> order(llvm::seq<unsigned>(0, lifetimes.size()));
+    auto order = llvm::to_vector(llvm::seq<unsigned>(0, lifetimes.size()));
     llvm::stable_sort(order, isBefore);
-    return order;
+    return llvm::SmallVector<unsigned>(order);
   };
   return {
       makeOrder([&](unsigned a, unsigned b) { return std::pair(bytes(a), length(a)) > std::pair(bytes(b), length(b)); }),

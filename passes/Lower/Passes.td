@@ -136,6 +136,16 @@ def CheckPlanPass : Lower_Pass<"ulsc-check-plan"> {
   }];
 }
 
+def AttachManifestPass : Lower_Pass<"ulsc-attach-manifest"> {
+  let summary = "gives the program its manifest and drops what only that described";
+  let description = [{
+    Requires a memory plan. Sets the module's `exec.manifest` to the JSON of docs/manifest.md and removes parameters, states, the mesh and the
+    attributes of the model. Leaves modules without `uls.model` as they are.
+  }];
+  let options = [Option<"threads", "threads", "int64_t", /*default=*/"2",
+                        "threads per rank that scratch buffers are sized for">];
+}
+
 //===---------------------------------------------------------------------------------------===//
 // From exec to machine code
 //===---------------------------------------------------------------------------------------===//
