@@ -39,6 +39,9 @@ public:
     if (succeeded(result))
       for (Operation *op : llvm::reverse(converted))
         op->erase();
+    Block &entry = target.getBody().front();
+    if (succeeded(result))
+      entry.eraseArguments(entry.getNumArguments() - oldArguments, oldArguments);
     source.erase();
     return result;
   }
@@ -59,21 +62,26 @@ private:
                                     isExported ? LLVM::Linkage::External : LLVM::Linkage::Internal);
   }
 
+  /// Puts the new arguments before the old ones, which stay until their users are gone.
   void convertArguments(Block &entry) {
     builder.setInsertionPointToStart(&entry);
-    for (BlockArgument argument : entry.getArguments()) {
-      Type type = argument.getType();
-      if (isa<MemRefType>(type)) {
-        addresses[argument] = argument;
-        argument.setType(code.ptrType());
-      } else if (type.isIndex()) {
-        argument.setType(code.i64Type());
-        Value cast = arith::IndexCastOp::create(builder, code.loc, builder.getIndexType(), argument);
-        argument.replaceAllUsesExcept(cast, cast.getDefiningOp());
-      }
+    unsigned old = entry.getNumArguments(), position = 0;
+    context = entry.insertArgument(position++, code.ptrType(), code.loc);
+    frame = source.getEntry() ? code.loadPointer(context, 0)
+                              : Value(entry.insertArgument(position++, code.ptrType(), code.loc));
+    unsigned shift = position;
+    for (unsigned i = 0; i < old; ++i) {
+      BlockArgument argument = entry.getArgument(shift + 2 * i);
+      bool isBuffer = isa<MemRefType>(argument.getType());
+      BlockArgument added = entry.insertArgument(shift + i, isBuffer ? code.ptrType() : code.i64Type(), argument.getLoc());
+      if (isBuffer)
+        addresses[argument] = added;
+      else if (argument.getType().isIndex())
+        argument.replaceAllUsesWith(arith::IndexCastOp::create(builder, code.loc, builder.getIndexType(), added).getResult());
+      else
+        argument.replaceAllUsesWith(added);
     }
-    context = entry.insertArgument(0u, code.ptrType(), code.loc);
-    frame = source.getEntry() ? code.loadPointer(context, 0) : Value(entry.insertArgument(1u, code.ptrType(), code.loc));
+    oldArguments = old;
   }
 
   LogicalResult convertBlock(Block &block) {
@@ -250,6 +258,7 @@ private:
   CodeBuilder code;
   Value context, frame;
   SmallVector<Operation *> converted;
+  unsigned oldArguments = 0;
   DenseMap<Value, Value> addresses;
 };
 

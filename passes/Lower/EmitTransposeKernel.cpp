@@ -6,7 +6,8 @@
 
 // Two dimensions matter: the one along which the input is contiguous ("a") and the one along which the output is
 // ("q"). Squares of 8 x 8 elements are loaded as vectors along a, transposed in registers and stored along q; a
-// task is two squares wide in a, so that it reads whole cache lines, and runs over all of q.
+// task is eight squares wide in a, so that it reads several lines of each page of the input, and runs over all of q,
+// writing two squares side by side, so that it fills whole lines of the output before it leaves them.
 
 #include "passes/Lower/EmitKernel.h"
 
@@ -15,7 +16,8 @@ using namespace ulsc;
 using namespace ulsc::lower;
 
 static constexpr int64_t lanes = 8;
-static constexpr int64_t stripe = 16;
+static constexpr int64_t stripe = 64;
+static constexpr int64_t lineLanes = 16;
 
 namespace {
 struct Transpose {
@@ -120,11 +122,18 @@ void ulsc::lower::emitTransposeKernel(CodeBuilder &code, exec::KernelOp kernel, 
     Value inBase = code.address(in, inIndex, memory), outBase = code.address(out, outIndex, memory);
     Value aFull = code.add(a0, code.mul(code.divide(code.sub(a1, a0), lanes), code.i64(lanes)));
     int64_t qFull = shape.sizes[shape.q] / lanes * lanes;
-    code.loop(code.i64(0), code.i64(qFull), code.i64(lanes), {}, [&](Value q, ValueRange) {
+    auto squares = [&](Value q, Value a) {
+      Value from = code.add(a, code.mul(q, code.i64(shape.inStrides[shape.q])));
+      Value to = code.add(q, code.mul(a, code.i64(shape.outStrides[shape.a])));
+      emitSquare(code, shape, memory, code.address(inBase, from, memory), code.address(outBase, to, memory));
+    };
+    code.loop(code.i64(0), code.i64(qFull), code.i64(lineLanes), {}, [&](Value q0, ValueRange) {
+      Value q1 = code.minimum(code.add(q0, code.i64(lineLanes)), code.i64(qFull));
       code.loop(a0, aFull, code.i64(lanes), {}, [&](Value a, ValueRange) {
-        Value from = code.add(a, code.mul(q, code.i64(shape.inStrides[shape.q])));
-        Value to = code.add(q, code.mul(a, code.i64(shape.outStrides[shape.a])));
-        emitSquare(code, shape, memory, code.address(inBase, from, memory), code.address(outBase, to, memory));
+        code.loop(q0, q1, code.i64(lanes), {}, [&](Value q, ValueRange) {
+          squares(q, a);
+          return SmallVector<Value>();
+        });
         return SmallVector<Value>();
       });
       return SmallVector<Value>();

@@ -333,3 +333,41 @@ TEST(RowKernel, UpdatesInPlace) {
     EXPECT_NEAR(program.at<float>(outAt)[i], expected, 2e-6);
   }
 }
+
+TEST(Step, LoopsOverSlotsAndCalls) {
+  std::string program = unary(1000, "%r = math.exp %a : f32") + R"(
+    exec.function private @layer(%x: memref<1000xf32>, %y: memref<1000xf32>, %i: index) attributes {frame_bytes = 4096 : i64} {
+      %t = exec.buffer temporaries offset(0) : memref<1000xf32>
+      exec.launch @k ins(%x : memref<1000xf32>) outs(%t : memref<1000xf32>)
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      scf.for %j = %c0 to %i step %c1 {
+        exec.launch @k ins(%t : memref<1000xf32>) outs(%t : memref<1000xf32>)
+      }
+      exec.copy %t to %y : memref<1000xf32> to memref<1000xf32>
+      exec.return
+    }
+    exec.function @ulsc_step() attributes {entry, frame_bytes = 2097152 : i64} {
+      %x = exec.buffer activations offset(0) : memref<2x1000xf32>
+      %y = exec.buffer activations offset(1048576) : memref<2x1000xf32>
+      %f = exec.buffer temporaries offset(524288) : memref<4096xi8>
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      scf.for %m = %c0 to %c2 step %c1 {
+        %xs = exec.slot %x[%m] : memref<2x1000xf32> to memref<1000xf32>
+        %ys = exec.slot %y[%m] : memref<2x1000xf32> to memref<1000xf32>
+        exec.call @layer(%xs, %ys, %m) frame(%f : memref<4096xi8>) : memref<1000xf32>, memref<1000xf32>, index
+      }
+      exec.return
+    })";
+  ExecProgram step(program);
+  for (int64_t i = 0; i < 2000; ++i)
+    step.at<float>(0)[i] = i * 1e-4f;
+  runBoth(step, 8000);
+  for (int64_t i = 0; i < 2000; ++i) {
+    double expected = std::exp(double(step.at<float>(0)[i]));
+    expected = i < 1000 ? expected : std::exp(expected);
+    EXPECT_NEAR(step.at<float>(outAt)[i], expected, 1e-6 * expected);
+  }
+}

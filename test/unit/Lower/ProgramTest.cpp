@@ -164,7 +164,10 @@ TEST(Program, TrainsAsAnExecutable) {
 TEST(Program, NamesAMissingRuntime) {
   MLIRContext context;
   std::string message;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    for (Diagnostic &note : diagnostic.getNotes())
+      message += note.str();
+  });
   EXPECT_TRUE(failed(ulsc::linkCpuProgram(UnknownLoc::get(&context), {"/nonexistent.o"}, "/tmp/none", "")));
   EXPECT_NE(message.find("libdnnl-dev"), std::string::npos) << message;
 }
