@@ -5,6 +5,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "ulsc/InitAllPasses.h"
+#include "ulsc/Pipelines.h"
 
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
@@ -31,4 +32,5 @@ void ulsc::registerAllPasses() {
   registerLowerPasses();
   registerLowerPipeline();
   registerCpuPipeline();
+  registerStagesPipeline();
 }

@@ -35,6 +35,10 @@ public:
     target.getBody().takeBody(source.getBody());
     convertArguments(target.getBody().front());
     LogicalResult result = convertBlock(target.getBody().front());
+    // Users come after what they use.
+    if (succeeded(result))
+      for (Operation *op : llvm::reverse(converted))
+        op->erase();
     source.erase();
     return result;
   }
@@ -82,10 +86,8 @@ private:
         for (Block &inner : region)
           if (failed(convertBlock(inner)))
             return failure();
-      if (isa<exec::ExecDialect, memref::MemRefDialect>(op.getDialect())) {
-        op.dropAllUses();
-        op.erase();
-      }
+      if (isa<exec::ExecDialect, memref::MemRefDialect>(op.getDialect()))
+        converted.push_back(&op);
     }
     return success();
   }
@@ -247,6 +249,7 @@ private:
   OpBuilder builder;
   CodeBuilder code;
   Value context, frame;
+  SmallVector<Operation *> converted;
   DenseMap<Value, Value> addresses;
 };
 

@@ -29,6 +29,12 @@ static Value clamp(CodeBuilder &code, Value x, float low, float high) {
   return code.select(code.cmpf(arith::CmpFPredicate::OGT, x, code.f32(high)), code.f32(high), x);
 }
 
+/// `y`, but 1 and -1 where `x` is past `bound` on either side.
+static Value saturate(CodeBuilder &code, Value x, Value y, float bound) {
+  y = code.select(code.cmpf(arith::CmpFPredicate::OLT, x, code.f32(-bound)), code.f32(-1.0f), y);
+  return code.select(code.cmpf(arith::CmpFPredicate::OGT, x, code.f32(bound)), code.f32(1.0f), y);
+}
+
 /// 2^n for the i32 `n` in [-126, 127].
 static Value powerOfTwo(CodeBuilder &code, Value n) {
   Value biased = code.add(n, code.i32(127));
@@ -92,7 +98,7 @@ Value ulsc::lower::emitLog1p(CodeBuilder &code, Value x) {
 }
 
 Value ulsc::lower::emitTanh(CodeBuilder &code, Value x) {
-  Value bounded = clamp(code, x, -7.90531110763549805f, 7.90531110763549805f);
+  Value bounded = clamp(code, x, -9.0f, 9.0f);
   Value z = code.mulf(bounded, bounded);
   Value p = polynomial(code, z, {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f,
                                  5.12229709037114e-08f, 1.48572235717979e-05f, 6.37261928875436e-04f,
@@ -101,7 +107,7 @@ Value ulsc::lower::emitTanh(CodeBuilder &code, Value x) {
                                  4.89352518554385e-03f});
   Value y = code.divf(code.mulf(bounded, p), q);
   Value isTiny = code.cmpf(arith::CmpFPredicate::OLT, math::AbsFOp::create(code.b, code.loc, x), code.f32(0.0004f));
-  return code.select(isTiny, x, y);
+  return saturate(code, x, code.select(isTiny, x, y), 9.0f);
 }
 
 Value ulsc::lower::emitErf(CodeBuilder &code, Value x) {
@@ -112,6 +118,5 @@ Value ulsc::lower::emitErf(CodeBuilder &code, Value x) {
                                  -1.60960333262415e-02f});
   Value q = polynomial(code, z, {-1.45660718464996e-05f, -2.13374055278905e-04f, -1.68282697438203e-03f,
                                  -7.37332916720468e-03f, -1.42647390514189e-02f});
-  Value y = code.divf(code.mulf(bounded, p), q);
-  return clamp(code, y, -1.0f, 1.0f);
+  return saturate(code, x, code.divf(code.mulf(bounded, p), q), 3.8325068f);
 }

@@ -96,8 +96,10 @@ KernelPlan::KernelPlan(exec::KernelOp kernel) : kernel(kernel) {
         stage = std::max(stage, stages.lookup(producer) + (isElementwise(producer) ? 0 : 1));
     stages[op] = stage;
   }
-  if (kernel.getKind() != exec::KernelKind::Rows)
-    return planColumns();
+  if (kernel.getKind() != exec::KernelKind::Rows) {
+    planColumns();
+    return;
+  }
   SmallVector<linalg::GenericOp> ops = getGenerics(kernel);
   bool sameSpace = llvm::all_of(ops, [&](linalg::GenericOp op) {
     return isElementwise(op) && op.getStaticLoopRanges() == ops.front().getStaticLoopRanges();

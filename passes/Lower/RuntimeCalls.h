@@ -9,6 +9,7 @@
 
 #include "dialects/Exec/ExecOps.h"
 #include "passes/Lower/CodeBuilder.h"
+#include <variant>
 
 namespace ulsc::lower {
 

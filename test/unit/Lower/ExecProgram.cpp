@@ -22,6 +22,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
 #include <algorithm>
 #include <chrono>
 
@@ -140,4 +141,31 @@ std::string format(std::string text, const std::vector<std::pair<std::string, st
       text.replace(at, pattern.size(), value);
   }
   return text;
+}
+
+std::string launchOnce(const std::string &text, const std::string &name, const std::vector<Operand> &inputs,
+                       const std::vector<Operand> &outputs, const std::vector<int64_t> &scalars) {
+  std::string body, program = text + "\nexec.function @ulsc_step() attributes {entry} {\n";
+  int count = 0;
+  auto list = [&](const std::vector<Operand> &operands) {
+    std::string values, types;
+    for (const Operand &operand : operands) {
+      std::string value = "%b" + std::to_string(count++), type = "memref<" + operand.type + ">";
+      program += "  " + value + " = exec.buffer activations offset(" + std::to_string(operand.offset) + ") : " + type + "\n";
+      values += (values.empty() ? "" : ", ") + value;
+      types += (types.empty() ? "" : ", ") + type;
+    }
+    return "(" + values + " : " + types + ")";
+  };
+  body = "  exec.launch @" + name + (inputs.empty() ? "" : " ins" + list(inputs)) + " outs" + list(outputs);
+  std::string values, types;
+  for (int64_t scalar : scalars) {
+    std::string value = "%s" + std::to_string(count++);
+    program += "  " + value + " = arith.constant " + std::to_string(scalar) + " : i64\n";
+    values += (values.empty() ? "" : ", ") + value;
+    types += types.empty() ? "i64" : ", i64";
+  }
+  if (!scalars.empty())
+    body += " scalars(" + values + " : " + types + ")";
+  return program + body + "\n  exec.return\n}\n";
 }

@@ -39,6 +39,16 @@ private:
 /// Replaces each `$NAME` of `text` by its value.
 std::string format(std::string text, const std::vector<std::pair<std::string, std::string>> &values);
 
+/// A buffer of the arena: a memref's type without `memref<>`, and its offset.
+struct Operand {
+  std::string type;
+  int64_t offset;
+};
+
+/// The text of a program whose step launches the kernel `name` of `text` once.
+std::string launchOnce(const std::string &text, const std::string &name, const std::vector<Operand> &inputs,
+                       const std::vector<Operand> &outputs, const std::vector<int64_t> &scalars = {});
+
 inline float fromBf16(uint16_t bits) {
   uint32_t wide = uint32_t(bits) << 16;
   float value;
