@@ -150,8 +150,8 @@ private:
       if (!access)
         continue;
       bool reads = false, writes = false;
-      for (auto &effect : list)
-        if (effect.getEffectValue() == operand.get()) {
+      for (MemoryEffects::EffectInstance &effect : list)
+        if (effect.getEffectValue<OpOperand *>() == &operand) {
           reads |= isa<MemoryEffects::Read>(effect.getEffect());
           writes |= isa<MemoryEffects::Write>(effect.getEffect());
         }
@@ -194,8 +194,8 @@ private:
         SmallVector<MemoryEffects::EffectInstance> list;
         if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
           effects.getEffects(list);
-        bool reads = llvm::any_of(list, [&](auto &effect) {
-          return effect.getEffectValue() == operand.get() && isa<MemoryEffects::Read>(effect.getEffect());
+        bool reads = llvm::any_of(list, [&](MemoryEffects::EffectInstance &effect) {
+          return effect.getEffectValue<OpOperand *>() == &operand && isa<MemoryEffects::Read>(effect.getEffect());
         });
         auto gemm = dyn_cast<exec::GemmOp>(op);
         return reads && !(gemm && gemm.getC() == operand.get() && !gemm.getAccumulate());

@@ -72,7 +72,8 @@ FailureOr<exec::FunctionOp> BufferEmitter::emitBlock(uls::BlockOp block) {
     if (!accumulator)
       types.push_back(getMemRef(type));
   builder.setInsertionPoint(block);
-  auto function = exec::FunctionOp::create(builder, block.getLoc(), name, builder.getFunctionType(types, {}),
+  auto function = exec::FunctionOp::create(builder, block.getLoc(), builder.getStringAttr(name),
+                                           TypeAttr::get(builder.getFunctionType(types, {})),
                                            builder.getStringAttr("private"), ArrayAttr(), ArrayAttr(), IntegerAttr(),
                                            UnitAttr(), DictionaryAttr());
   target = builder.createBlock(&function.getBody(), {}, types, SmallVector<Location>(types.size(), block.getLoc()));
@@ -94,7 +95,8 @@ FailureOr<exec::FunctionOp> BufferEmitter::emitBlock(uls::BlockOp block) {
 
 FailureOr<exec::FunctionOp> BufferEmitter::emitStep(uls::StepOp step) {
   builder.setInsertionPoint(step);
-  auto function = exec::FunctionOp::create(builder, step.getLoc(), name, builder.getFunctionType({}, {}), StringAttr(),
+  auto function = exec::FunctionOp::create(builder, step.getLoc(), builder.getStringAttr(name),
+                                           TypeAttr::get(builder.getFunctionType({}, {})), StringAttr(),
                                            ArrayAttr(), ArrayAttr(), IntegerAttr(), builder.getUnitAttr(),
                                            DictionaryAttr());
   target = builder.createBlock(&function.getBody());

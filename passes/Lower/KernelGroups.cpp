@@ -57,13 +57,6 @@ void lower::duplicateCheapProducers(Block &block) {
 // Grouping
 //===---------------------------------------------------------------------------------------===//
 
-/// The op of `block` around `op`, or null.
-static Operation *getAncestorIn(Block *block, Operation *op) {
-  while (op && op->getBlock() != block)
-    op = op->getParentOp();
-  return op;
-}
-
 /// The ops of the same block that `op`, nested ops included, reads from.
 static SmallVector<Operation *> getProducers(Operation *op) {
   SmallVector<Operation *> producers;

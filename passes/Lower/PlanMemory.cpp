@@ -189,7 +189,8 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
                   Lifetimes &points) {
     DenseMap<int64_t, Operation *> opAt;
     function.walk([&](Operation *op) { opAt[points.getPoint(op)] = op; });
-    for (auto [buffer, lifetime] : llvm::zip_equal(buffers, lifetimes)) {
+    for (auto [index, lifetime] : llvm::enumerate(lifetimes)) {
+      exec::BufferOp buffer = buffers[index];
       auto element = dyn_cast<FloatType>(buffer.getResult().getType().getElementType());
       Operation *last = opAt.lookup(lifetime.last);
       if (!element || !last || isa<exec::BufferOp>(last))
