@@ -1,4 +1,5 @@
-//===- MakeJointBlocks.cpp - Differentiates the blocks that the loss depends on ------------------===//
+//===- MakeJointBlocks.cpp - Differentiates the blocks that the loss depends on
+//------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -73,7 +74,8 @@ LogicalResult MakeJointBlocksPass::makeRequested() {
     CallOp call = entry.first;
     const JointRequest &request = entry.second;
     SmallVector<Variant> &variants = blocks[symbols.lookup<BlockOp>(call.getCallee())];
-    auto *known = llvm::find_if(variants, [&](const Variant &variant) { return variant.request == request; });
+    auto *known =
+        llvm::find_if(variants, [&](const Variant &variant) { return variant.request == request; });
     if (known == variants.end()) {
       variants.push_back({request, {}});
       known = &variants.back();

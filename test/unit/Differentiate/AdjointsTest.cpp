@@ -1,12 +1,14 @@
-//===- AdjointsTest.cpp - Finite differences of every op's adjoint --------------------------------===//
+//===- AdjointsTest.cpp - Finite differences of every op's adjoint
+//--------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===---------------------------------------------------------------------------------------===//
 ///
 /// \file
-/// Every block of test/Dialects/Uls/adjoints is differentiated in all its arguments and compared with central differences in
-/// double precision, element by element, under random cotangents. An op that is differentiable but in no block there fails the last test.
+/// Every block of test/Dialects/Uls/adjoints is differentiated in all its arguments and compared
+/// with central differences in double precision, element by element, under random cotangents. An op
+/// that is differentiable but in no block there fails the last test.
 ///
 //===---------------------------------------------------------------------------------------===//
 
@@ -40,13 +42,15 @@ MLIRContext &getContext() {
 }
 
 OwningOpRef<ModuleOp> load(const std::string &file) {
-  return parseSourceFile<ModuleOp>(std::string(ULSC_TEST_DIR "/Dialects/Uls/adjoints/") + file, &getContext());
+  return parseSourceFile<ModuleOp>(std::string(ULSC_TEST_DIR "/Dialects/Uls/adjoints/") + file,
+                                   &getContext());
 }
 
 /// One block, plain and joint, with a point to differentiate at.
 class Check {
 public:
-  Check(ModuleOp source, uls::BlockOp block) : name(block.getSymName().str()), plainModule(source.clone()) {
+  Check(ModuleOp source, uls::BlockOp block)
+      : name(block.getSymName().str()), plainModule(source.clone()) {
     plain = SymbolTable(*plainModule).lookup<uls::BlockOp>(name);
     request = uls::requestAll(plain);
     jointModule = source.clone();
@@ -60,7 +64,8 @@ public:
     findGradients();
   }
 
-  /// Largest difference between adjoint and finite difference, relative to the largest element of each gradient.
+  /// Largest difference between adjoint and finite difference, relative to the largest element of
+  /// each gradient.
   double getLargestError() {
     double largest = 0;
     for (auto [k, argument] : llvm::enumerate(request.gradients)) {
@@ -69,7 +74,8 @@ public:
       for (double element : gradients[k].getFloats())
         scale = std::max(scale, std::abs(element));
       for (int64_t i = 0; i < point.getNumElements(); ++i) {
-        double slope = (evaluateMoved(argument, i, kStep) - evaluateMoved(argument, i, -kStep)) / (2 * kStep);
+        double slope =
+            (evaluateMoved(argument, i, kStep) - evaluateMoved(argument, i, -kStep)) / (2 * kStep);
         largest = std::max(largest, std::abs(slope - gradients[k].getFloats()[i]) / scale);
       }
     }
@@ -105,14 +111,16 @@ private:
                                  : RuntimeValue::getContext(1, CallContext{3, 2}));
     }
     for (int64_t result : request.cotangents)
-      cotangents.push_back(drawTensor(llvm::cast<RankedTensorType>(plain.getResultTypes()[result]), 0));
+      cotangents.push_back(
+          drawTensor(llvm::cast<RankedTensorType>(plain.getResultTypes()[result]), 0));
   }
 
   void findGradients() {
     SmallVector<RuntimeValue> all(arguments);
     for (const Tensor &cotangent : cotangents)
       all.push_back(RuntimeValue::get(cotangent));
-    FailureOr<SmallVector<RuntimeValue>> results = Interpreter::create(*jointModule)->call(joint, all);
+    FailureOr<SmallVector<RuntimeValue>> results =
+        Interpreter::create(*jointModule)->call(joint, all);
     ASSERT_TRUE(succeeded(results));
     for (const RuntimeValue &value : ArrayRef(*results).take_back(request.gradients.size()))
       gradients.push_back(value.getTensor(0));
@@ -182,8 +190,11 @@ TEST_P(AdjointsTest, WrongGradientsAreCaught) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, AdjointsTest, testing::Values("elementwise.mlir", "shape.mlir", "model.mlir"),
-                         [](const auto &info) { return StringRef(info.param).split('.').first.str(); });
+INSTANTIATE_TEST_SUITE_P(Files, AdjointsTest,
+                         testing::Values("elementwise.mlir", "shape.mlir", "model.mlir"),
+                         [](const auto &info) {
+                           return StringRef(info.param).split('.').first.str();
+                         });
 
 TEST(AdjointsCoverage, EveryDifferentiableOpIsChecked) {
   llvm::StringSet<> seen;
@@ -195,7 +206,8 @@ TEST(AdjointsCoverage, EveryDifferentiableOpIsChecked) {
   getContext().loadDialect<uls::UlsDialect>();
   for (RegisteredOperationName name : getContext().getRegisteredOperations())
     if (name.hasInterface<uls::DifferentiableOpInterface>())
-      EXPECT_TRUE(seen.contains(name.getStringRef())) << name.getStringRef().str() << " has an adjoint but no block";
+      EXPECT_TRUE(seen.contains(name.getStringRef()))
+          << name.getStringRef().str() << " has an adjoint but no block";
 }
 
 } // namespace

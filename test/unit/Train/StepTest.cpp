@@ -1,12 +1,14 @@
-//===- StepTest.cpp - Whole steps: gradients, optimizers, forward-only programs --------------------===//
+//===- StepTest.cpp - Whole steps: gradients, optimizers, forward-only programs
+//--------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===---------------------------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs the step that the stage `train` writes for the model of test/Passes/Train/write-step.mlir (tied table, frozen norm, bf16 storage,
-/// dropout, three microbatches) in the interpreter, in double precision.
+/// Runs the step that the stage `train` writes for the model of test/Passes/Train/write-step.mlir
+/// (tied table, frozen norm, bf16 storage, dropout, three microbatches) in the interpreter, in
+/// double precision.
 ///
 //===---------------------------------------------------------------------------------------===//
 
@@ -38,7 +40,8 @@ MLIRContext &getContext() {
 
 /// The model, brought through the stage `train`.
 OwningOpRef<ModuleOp> makeStep(const char *optimizer) {
-  auto module = parseSourceFile<ModuleOp>(ULSC_TEST_DIR "/Passes/Train/write-step.mlir", &getContext());
+  auto module =
+      parseSourceFile<ModuleOp>(ULSC_TEST_DIR "/Passes/Train/write-step.mlir", &getContext());
   PassManager manager(&getContext());
   TrainOptions options;
   options.optimizer = optimizer;
@@ -74,7 +77,8 @@ TEST(Step, GradientsAreThoseOfTheReportedLoss) {
   auto run = [&](StringRef parameter, int64_t element, double move) {
     auto machine = Interpreter::create(*module);
     if (!parameter.empty())
-      EXPECT_TRUE(succeeded(machine->setStored(parameter, moved(*machine->getStored(parameter), element, move))));
+      EXPECT_TRUE(succeeded(
+          machine->setStored(parameter, moved(*machine->getStored(parameter), element, move))));
     return *machine->runStep(batch.tokens, batch.targets);
   };
   StepResult result = run("", 0, 0);
@@ -98,7 +102,8 @@ struct Element {
   double parameter, moment1 = 0, moment2 = 0;
 };
 
-void stepAdamW(Element &e, double gradient, const Control &c, double lrScale, double decayScale, int64_t step) {
+void stepAdamW(Element &e, double gradient, const Control &c, double lrScale, double decayScale,
+               int64_t step) {
   double lr = c.learningRate * lrScale;
   e.parameter *= 1 - lr * c.weightDecay * decayScale;
   e.moment1 = c.beta1 * e.moment1 + (1 - c.beta1) * gradient;
@@ -108,7 +113,8 @@ void stepAdamW(Element &e, double gradient, const Control &c, double lrScale, do
   e.parameter -= lr * corrected1 / (std::sqrt(corrected2) + c.epsilon);
 }
 
-void stepSgd(Element &e, double gradient, const Control &c, double lrScale, double decayScale, int64_t step) {
+void stepSgd(Element &e, double gradient, const Control &c, double lrScale, double decayScale,
+             int64_t step) {
   gradient += c.weightDecay * decayScale * e.parameter;
   e.moment1 = step == 1 ? gradient : c.momentum * e.moment1 + gradient;
   e.parameter -= c.learningRate * lrScale * e.moment1;
@@ -136,8 +142,10 @@ void followOptimizer(const char *optimizer, decltype(stepAdamW) *stepElement) {
     for (auto &[name, all] : elements) {
       double lrScale = name == "w1" ? 0.5 : 1, decayScale = name == "embed" ? 0 : 1;
       for (size_t i = 0; i < all.size(); ++i) {
-        stepElement(all[i], clip * result.gradients[name].getFloats()[i], options.control, lrScale, decayScale, step);
-        EXPECT_NEAR(machine->getStored(name)->getFloats()[i], all[i].parameter, 1e-12) << name << "[" << i << "]";
+        stepElement(all[i], clip * result.gradients[name].getFloats()[i], options.control, lrScale,
+                    decayScale, step);
+        EXPECT_NEAR(machine->getStored(name)->getFloats()[i], all[i].parameter, 1e-12)
+            << name << "[" << i << "]";
       }
     }
   }
@@ -152,7 +160,8 @@ TEST(Step, StopRequestsAreSummed) {
   Options options;
   options.control.stopRequested = {1.0};
   Batch batch(1);
-  EXPECT_EQ(Interpreter::create(*module, options)->runStep(batch.tokens, batch.targets)->stopCount, 1.0);
+  EXPECT_EQ(Interpreter::create(*module, options)->runStep(batch.tokens, batch.targets)->stopCount,
+            1.0);
 }
 
 TEST(Step, WithoutValidTargetsNothingIsNaN) {
@@ -164,7 +173,8 @@ TEST(Step, WithoutValidTargetsNothingIsNaN) {
   EXPECT_EQ(result.gradNorm, 0.0);
 }
 
-/// The forward-only program of the trained module reports the loss that the step reports without dropout, and changes nothing.
+/// The forward-only program of the trained module reports the loss that the step reports without
+/// dropout, and changes nothing.
 TEST(Evaluation, ReportsTheLossWithoutDropout) {
   OwningOpRef<ModuleOp> training = makeStep("adamw");
   OwningOpRef<ModuleOp> evaluation = training->clone();
@@ -174,7 +184,8 @@ TEST(Evaluation, ReportsTheLossWithoutDropout) {
   Options options;
   options.control.dropoutRate = 0;
   Batch batch(5);
-  StepResult expected = *Interpreter::create(*training, options)->runStep(batch.tokens, batch.targets);
+  StepResult expected =
+      *Interpreter::create(*training, options)->runStep(batch.tokens, batch.targets);
   auto machine = Interpreter::create(*evaluation);
   Tensor before = *machine->getStored("embed");
   auto result = machine->runStep(batch.tokens, batch.targets);
