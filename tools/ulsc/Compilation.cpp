@@ -194,6 +194,8 @@ void Compilation::addStageOptions() {
     graph += " shard=" + pins;
   stageOptions.options["graph"] = graph;
   stageOptions.options["train"] = "optimizer=" + optimizer;
+  // The most threads of a rank that scratch memory is there for.
+  stageOptions.options["exec"] = "threads=16";
 }
 
 bool Compilation::prepare() {
@@ -264,7 +266,7 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
     return failure();
   }
   SmallString<128> path(dumpDirectory);
-  llvm::sys::path::append(path, llvm::formatv("{0:2}-{1}.mlir", llvm::fmt_pad(++dumps, 0, 0), stage.name).str());
+  llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir", ++dumps, stage.name).str());
   return writeFile(path, [&](raw_ostream &stream) { printModule(stream); });
 }
 

@@ -17,7 +17,7 @@
 namespace ulsc::tool {
 
 /// Options of what is compiled, which `compile` and `explain` share.
-extern const std::vector<OptionSpec> kModelOptions;
+llvm::ArrayRef<OptionSpec> getModelOptions();
 
 /// From the command line to the module of a stage.
 class Compilation {

@@ -7,6 +7,8 @@
 #include "tools/ulsc/CommandLine.h"
 #include "ulsc/Support/Nearest.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -54,7 +56,7 @@ int main(int argc, char **argv) {
     if (command->name != words[0])
       continue;
     if (!command->later.empty())
-      return reportUsageError("ulsc " + command->name + " is not supported yet; " + command->later);
+      return reportUsageError("ulsc " + llvm::Twine(command->name) + " is not supported yet; " + command->later);
     llvm::ArrayRef<StringRef> rest = llvm::ArrayRef(words).drop_front();
     if (llvm::is_contained(rest, "--help") || llvm::is_contained(rest, "-h")) {
       printHelp(*command);
@@ -63,7 +65,7 @@ int main(int argc, char **argv) {
     std::optional<Arguments> arguments = parseArguments(*command, rest);
     return arguments ? command->run(*arguments) : 2;
   }
-  return reportUsageError("unknown command \"" + words[0] + "\"" +
-                          (suggestNearest(words[0], names).empty() ? "; ulsc --help lists all"
-                                                                   : suggestNearest(words[0], names)));
+  std::string hint = suggestNearest(words[0], names);
+  return reportUsageError("unknown command \"" + llvm::Twine(words[0]) + "\"" +
+                          (hint.empty() ? "; ulsc --help lists all" : hint));
 }
