@@ -23,6 +23,8 @@
 // CHECK: uls.result
 // CHECK: dist.all_reduce sum %{{.*}} over @mesh ["tp"] cause "lm_head: contraction of vocab, sharded by rule vocab{{[^"]*}}tp" : (tensor<4x8x16xf32>)
 // CHECK-NOT: dist.all
+// CHECK-LABEL: uls.forward @forward
+// CHECK: dist.all_reduce sum %{{.*}} over @mesh ["dp"] cause "loss: sum over batch, sharded by rule batch{{[^"]*}}dp" : (tensor<f32>)
 // CHECK-LABEL: uls.step @step
 // CHECK-SAME: tensor<2x4x8xi32>
 // CHECK: dist.all_reduce sum %{{.*}} over @mesh ["dp"]
@@ -30,9 +32,10 @@
 // CHECK: uls.microbatches
 // CHECK-NOT: dist.
 // CHECK: uls.yield
-// The loss and 21 gradients.
-// CHECK-COUNT-22: dist.all_reduce sum %{{.*}} over @mesh ["dp"]
-// CHECK-NOT: over @mesh ["dp"]
+// 21 gradients.
+// CHECK-COUNT-21: dist.all_reduce sum %{{.*}} over @mesh ["dp"]
 // CHECK: dist.all_reduce sum %{{.*}} over @mesh ["tp"] cause "norm of the gradients that are sharded over tp"
 // CHECK-NOT: dist.all
 // CHECK: uls.update
+// CHECK: dist.all_reduce sum %{{.*}} over @mesh ["dp"] cause "loss: sum over batch, sharded by rule batch{{[^"]*}}dp" : (tensor<f32>)
+// CHECK-NOT: dist.all
