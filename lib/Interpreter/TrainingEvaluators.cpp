@@ -33,6 +33,16 @@ static LogicalResult evaluateMicrobatches(uls::MicrobatchesOp op, Evaluation &e)
   return success();
 }
 
+/// The index of an iteration that was peeled off the loop. By name: the dialect's header is long.
+static LogicalResult evaluateIndexConstant(Operation *op, Evaluation &e) {
+  auto value = op->getAttrOfType<IntegerAttr>("value");
+  if (!value)
+    return op->emitOpError("is interpreted for integers only");
+  for (int64_t rank = 0; rank < e.interpreter.getNumRanks(); ++rank)
+    e.set(op->getResult(0), rank, value.getInt());
+  return success();
+}
+
 static LogicalResult evaluateMicrobatch(uls::MicrobatchOp op, LocalEvaluation &e) {
   const Tensor &input = e.get(op.getInput());
   int64_t index = e.all.getIndex(op.getIndex());
@@ -184,6 +194,7 @@ static LogicalResult evaluateUpdate(uls::UpdateOp op, Evaluation &e) {
 
 void interpreter::registerTrainingEvaluators(Registry &registry) {
   registry.addGlobal<uls::MicrobatchesOp>(evaluateMicrobatches);
+  registry.addEvaluator("arith.constant", evaluateIndexConstant);
   registry.add<uls::MicrobatchOp>(evaluateMicrobatch);
   registry.add<uls::MakeContextOp>([](uls::MakeContextOp op, LocalEvaluation &e) {
     e.set(op.getOutput(), CallContext{e.all.getIndex(op.getIndex()) * int64_t(op.getRows()), 0});
