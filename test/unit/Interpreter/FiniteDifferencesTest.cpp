@@ -14,6 +14,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::interpreter;

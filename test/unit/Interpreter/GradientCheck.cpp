@@ -8,6 +8,7 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -143,7 +144,8 @@ std::vector<std::string> interpreter::checkGradients(uls::BlockOp plain, uls::Bl
   std::mt19937_64 random(seed + 1);
   std::vector<RuntimeValue> arguments = drawBlockArguments(plain, seed), all = arguments;
   std::map<int64_t, Tensor> cotangents;
-  for (int64_t result : *joint.getCotangents()) {
+  ArrayRef<int64_t> wanted = *joint.getCotangents(), given = *joint.getGradients();
+  for (int64_t result : wanted) {
     auto type = llvm::cast<RankedTensorType>(plain.getResultTypes()[result]);
     cotangents[result] = drawTensor(type, -1, 1, random);
     all.push_back(RuntimeValue::get(cotangents[result]));
@@ -154,7 +156,7 @@ std::vector<std::string> interpreter::checkGradients(uls::BlockOp plain, uls::Bl
     return {"the joint block does not run"};
   std::vector<std::string> failures;
   Objective objective(plain, arguments, cotangents);
-  for (auto [i, argument] : llvm::enumerate(*joint.getGradients())) {
+  for (auto [i, argument] : llvm::enumerate(given)) {
     const Tensor &gradient = (*results)[joint.getNumPrimalResults() + i].getTensor(0);
     for (const Tensor &direction : getDirections(objective.getArgument(argument), random)) {
       double expected = objective.differentiate(argument, direction), actual = dot(gradient, direction);
