@@ -112,17 +112,16 @@ private:
     body.split(entries, ',', -1, /*KeepEmpty=*/false);
     for (StringRef &entry : entries)
       entry = entry.trim();
-    int64_t leading = type.getRank() - int64_t(entries.size());
-    if (!entries.empty() && entries.front() == "...") {
-      ++leading;
-      for (int64_t i = 0; i < leading; ++i)
-        dims.push_back({factorIndex(("." + Twine(i)).str())});
-      entries.erase(entries.begin());
-      leading = 0;
-    }
-    if (leading != 0)
+    int64_t shared = type.getRank() - int64_t(entries.size()) + 1;
+    int64_t numShared = llvm::count(entries, "...");
+    if (numShared > 1 || (numShared == 1 ? shared < 0 : shared != 1))
       return fail("'[" + body + "]' does not fit a tensor of rank " + Twine(type.getRank()));
     for (StringRef entry : entries) {
+      if (entry == "...") {
+        for (int64_t i = 0; i < shared; ++i)
+          dims.push_back({factorIndex(("." + Twine(i)).str())});
+        continue;
+      }
       DimFactors factors;
       SmallVector<StringRef> names;
       if (entry != "_")

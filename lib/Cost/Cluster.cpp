@@ -46,11 +46,14 @@ const ClusterLevel &CommunicationCost::levelOf(AxisMask axes) const {
 /// Bytes over a link in microseconds: 1 GB/s is 1e3 bytes a microsecond.
 static double transfer(double bytes, double bandwidthGBs) { return bytes / (bandwidthGBs * 1e3); }
 
+/// What starting a collective costs beside its first byte's way: one of two axes beats two of one.
+static constexpr double kLaunchUs = 1.0;
+
 /// Rings move (n-1)/n of the data once; latency grows with the logarithm, as trees and pipelining have it.
 static double ring(const ClusterLevel &level, int64_t n, double bytes) {
   if (n <= 1)
     return 0.0;
-  return level.latencyUs * llvm::Log2_64_Ceil(n) +
+  return kLaunchUs + level.latencyUs * llvm::Log2_64_Ceil(n) +
          transfer(bytes * double(n - 1) / double(n), level.bandwidthGBs);
 }
 
@@ -68,7 +71,7 @@ double CommunicationCost::allToAll(AxisMask axes, double bytes) const {
 }
 double CommunicationCost::permute(AxisMask axes, double bytes) const {
   const ClusterLevel &level = levelOf(axes);
-  return level.latencyUs + transfer(bytes, level.bandwidthGBs);
+  return kLaunchUs + level.latencyUs + transfer(bytes, level.bandwidthGBs);
 }
 double CommunicationCost::copy(double bytes) const {
   return 0.1 + transfer(bytes, cluster.memoryBandwidthGBs);

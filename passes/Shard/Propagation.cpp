@@ -182,13 +182,21 @@ static SmallVector<std::string> describeLosers(ShardingGraph &graph, const Edge 
     }
   };
   compare(edge.operands, edge.rule.operands, "operand");
-  compare(edge.results, edge.rule.results, "result");
+  // A result that is reduced over the axis is scattered along it, which gives nothing up.
+  AxisMask reduced = 0;
+  for (unsigned i = 0; i < edge.rule.results.size(); ++i)
+    reduced |= getReducedAxes(edge.rule, i, axes, dist::FactorKind::Sum);
+  if (!reduced)
+    compare(edge.results, edge.rule.results, "result");
   return losers;
 }
 
 void shard::recordConflicts(ShardingGraph &graph, const Mesh &mesh,
                             const cost::CommunicationCost &cost) {
   for (Edge &edge : graph.getEdges()) {
+    // What is handed on under another layout was asked for.
+    if (llvm::isa<dist::ReshardOp, uls::YieldOp, uls::ResultOp>(edge.op))
+      continue;
     FactorAssignment assignment = assignFactors(graph.getTensors(edge, /*isFinal=*/true), mesh, cost);
     if (!assignment.hadConflict)
       continue;
