@@ -8,6 +8,7 @@
 #include "ulsc/Pipelines.h"
 
 #include "passes/Import/Passes.h"
+#include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Schedule/Passes.h"
 #include "passes/Shard/Passes.h"
@@ -28,5 +29,8 @@ void ulsc::registerAllPasses() {
   registerPartitionPipeline();
   registerSchedulePasses();
   registerSchedulePipeline();
+  registerLowerPasses();
+  registerLowerPipeline();
+  registerCpuPipeline();
   registerStagesPipeline();
 }

@@ -194,9 +194,11 @@ private:
         bool all = name == "...";
         if (!all && !indices.count(name))
           return fail("'" + key + "' names factor '" + name + "', which does not exist");
-        for (Factor &factor : rule.factors)
-          if (all ? StringRef(factor.name).starts_with(".") : factor.name == name)
-            factor.kind = kind;
+        if (!all)
+          rule.factors[indices[name]].kind = kind;
+        for (unsigned i = 0; all && i < rule.factors.size(); ++i)
+          if (StringRef(rule.factors[i].name).starts_with("."))
+            rule.factors[i].kind = kind;
       }
     return success();
   }

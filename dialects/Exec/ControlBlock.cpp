@@ -47,4 +47,6 @@ int64_t ulsc::exec::getCoordinateOffset(int64_t axis) {
   return offsetof(ulsc_control, coordinates) + axis * sizeof(int64_t);
 }
 
+int64_t ulsc::exec::getParameterScalesOffset() { return offsetof(ulsc_control, parameter_scales); }
+
 int64_t ulsc::exec::getMaxAxes() { return ULSC_MAX_AXES; }

@@ -30,6 +30,9 @@ const ControlField *lookupControlField(llvm::StringRef name);
 /// Where coordinate `axis` of this rank lies in `ulsc_control`.
 int64_t getCoordinateOffset(int64_t axis);
 
+/// Where `parameter_scales` lies in `ulsc_control`.
+int64_t getParameterScalesOffset();
+
 /// How many mesh axes there can be.
 int64_t getMaxAxes();
 

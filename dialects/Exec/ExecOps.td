@@ -556,4 +556,7 @@ def Exec_CoordinateOp : Exec_Op<"coordinate", [Pure]> {
   let hasVerifier = 1;
 }
 
+// Ops on values that become the above when buffers are assigned.
+include "dialects/Exec/ExecValueOps.td"
+
 #endif // ULSC_EXEC_OPS

@@ -95,6 +95,8 @@ static LogicalResult verifyExtracts(KernelOp kernel, linalg::GenericOp op) {
 
 /// The sizes of the rows, from the first generic that has them all.
 static SmallVector<int64_t> getRowSizes(KernelOp kernel) {
+  for (auto scatter : kernel.getBody().front().getOps<ScatterAddOp>())
+    return llvm::to_vector(cast<RankedTensorType>(scatter.getIndices().getType()).getShape());
   for (auto op : kernel.getBody().front().getOps<linalg::GenericOp>()) {
     SmallVector<int64_t> sizes = op.getStaticLoopRanges();
     if (sizes.size() >= static_cast<size_t>(kernel.getRowDims())) {
@@ -201,5 +203,18 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     if (scalar.getType() != arguments[tensors + i])
       return emitOpError("scalar ") << i << " is " << scalar.getType() << ", but @" << getKernel() << " has "
                                     << arguments[tensors + i] << " there";
+  return success();
+}
+
+LogicalResult ApplyOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("applies @") << getKernel() << ", which is no exec.kernel";
+  SmallVector<Type> types(getInputs().getTypes());
+  llvm::append_range(types, getScalars().getTypes());
+  if (ArrayRef<Type>(types) != kernel.getArgumentTypes() || getResultTypes() != kernel.getResultTypes())
+    return emitOpError("has operands and results of type ")
+           << FunctionType::get(getContext(), types, getResultTypes()) << ", but @" << getKernel() << " is "
+           << kernel.getFunctionType();
   return success();
 }

@@ -12,7 +12,9 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::uls;
 
-static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+static RankedTensorType typeOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType());
+}
 
 //===---------------------------------------------------------------------------------------===//
 // What all adjoints are built with
@@ -35,7 +37,8 @@ void AdjointBuilder::addReduced(unsigned operand, Value cotangent) {
                                 llvm::to_vector(llvm::seq<int64_t>(0, rank))));
 }
 
-/// A scalar constant of the element type of `like`; it applies to every element of an elementwise op.
+/// A scalar constant of the element type of `like`; it applies to every element of an elementwise
+/// op.
 static Value scalar(AdjointBuilder &adjoint, Value like, double value) {
   Type element = typeOf(like).getElementType();
   auto type = RankedTensorType::get({}, element);
@@ -147,8 +150,8 @@ LogicalResult DivOp::buildAdjoint(AdjointBuilder &adjoint, ArrayRef<Value> cotan
 
 /// The cotangent goes where an operand won; the lhs wins ties.
 template <typename Op>
-static LogicalResult buildSelection(Op op, AdjointBuilder &adjoint, Value cotangent, Comparison lhsWins,
-                                    Comparison rhsWins) {
+static LogicalResult buildSelection(Op op, AdjointBuilder &adjoint, Value cotangent,
+                                    Comparison lhsWins, Comparison rhsWins) {
   for (auto [operand, wins] : {std::pair(0u, lhsWins), std::pair(1u, rhsWins)})
     if (adjoint.needs(operand))
       adjoint.addReduced(operand, adjoint.create<MaskOp>(cotangent.getType(), wins, op.getLhs(),

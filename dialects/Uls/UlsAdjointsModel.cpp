@@ -16,14 +16,15 @@ using namespace ulsc::uls;
 static LogicalResult refuseStatistics(Operation *op, ArrayRef<Value> cotangents) {
   for (auto [i, cotangent] : llvm::enumerate(cotangents.drop_front()))
     if (cotangent)
-      return op->emitOpError() << "has no adjoint through result " << i + 1
-                               << ", a row statistic; compute it by elementwise ops and uls.reduce instead";
+      return op->emitOpError()
+             << "has no adjoint through result " << i + 1
+             << ", a row statistic; compute it by elementwise ops and uls.reduce instead";
   return success();
 }
 
 LogicalResult EmbeddingOp::buildAdjoint(AdjointBuilder &adjoint, ArrayRef<Value> cotangents) {
-  adjoint.add(1, adjoint.create<EmbeddingGradOp>(adjoint.getCotangentType(1), getIndices(), cotangents[0],
-                                                 getShardAttr()));
+  adjoint.add(1, adjoint.create<EmbeddingGradOp>(adjoint.getCotangentType(1), getIndices(),
+                                                 cotangents[0], getShardAttr()));
   return success();
 }
 
@@ -35,7 +36,8 @@ LogicalResult RmsNormOp::buildAdjoint(AdjointBuilder &adjoint, ArrayRef<Value> c
   auto grad = RmsNormGradOp::create(adjoint.builder, adjoint.loc, getInput().getType(),
                                     adjoint.getCotangentType(1), getInput(), getWeight(), getRstd(),
                                     cotangents[0]);
-  for (auto [operand, value] : {std::pair(0u, grad.getInputGrad()), std::pair(1u, grad.getWeightGrad())})
+  for (auto [operand, value] :
+       {std::pair(0u, grad.getInputGrad()), std::pair(1u, grad.getWeightGrad())})
     if (adjoint.needs(operand))
       adjoint.addConverted(operand, value);
   return success();
@@ -47,8 +49,9 @@ LogicalResult LayerNormOp::buildAdjoint(AdjointBuilder &adjoint, ArrayRef<Value>
   if (!cotangents[0])
     return success();
   Type weightGrad = adjoint.getCotangentType(1);
-  auto grad = LayerNormGradOp::create(adjoint.builder, adjoint.loc, getInput().getType(), weightGrad, weightGrad,
-                                      getInput(), getWeight(), getMean(), getRstd(), cotangents[0]);
+  auto grad = LayerNormGradOp::create(adjoint.builder, adjoint.loc, getInput().getType(),
+                                      weightGrad, weightGrad, getInput(), getWeight(), getMean(),
+                                      getRstd(), cotangents[0]);
   for (auto [operand, value] : llvm::enumerate(grad->getResults()))
     if (adjoint.needs(operand))
       adjoint.addConverted(operand, value);
@@ -62,8 +65,8 @@ LogicalResult SoftmaxOp::buildAdjoint(AdjointBuilder &adjoint, ArrayRef<Value> c
 
 /// A rotation: its transpose turns the other way.
 LogicalResult RopeOp::buildAdjoint(AdjointBuilder &adjoint, ArrayRef<Value> cotangents) {
-  adjoint.addConverted(0, adjoint.create<RopeOp>(cotangents[0].getType(), cotangents[0], getPositions(),
-                                                 getFrequencies(), !getInverse()));
+  adjoint.addConverted(0, adjoint.create<RopeOp>(cotangents[0].getType(), cotangents[0],
+                                                 getPositions(), getFrequencies(), !getInverse()));
   return success();
 }
 
@@ -73,10 +76,10 @@ LogicalResult AttentionOp::buildAdjoint(AdjointBuilder &adjoint, ArrayRef<Value>
   if (!cotangents[0])
     return success();
   auto grad = AttentionGradOp::create(
-      adjoint.builder, adjoint.loc, getQuery().getType(), getKey().getType(), getValue().getType(), getQuery(),
-      getKey(), getValue(), getQueryPositions(), getKeyPositions(), getQuerySegments(), getKeySegments(),
-      getCallContext(), getOutput(), getLse(), cotangents[0], getScaleAttr(), getCausalAttr(),
-      getDropoutKeyAttr(), getDropoutRateAttr(), getShardAttr());
+      adjoint.builder, adjoint.loc, getQuery().getType(), getKey().getType(), getValue().getType(),
+      getQuery(), getKey(), getValue(), getQueryPositions(), getKeyPositions(), getQuerySegments(),
+      getKeySegments(), getCallContext(), getOutput(), getLse(), cotangents[0], getScaleAttr(),
+      getCausalAttr(), getDropoutKeyAttr(), getDropoutRateAttr(), getShardAttr());
   for (auto [operand, value] : llvm::enumerate(grad->getResults()))
     if (adjoint.needs(operand))
       adjoint.addConverted(operand, value);
@@ -88,8 +91,8 @@ LogicalResult CrossEntropyOp::buildAdjoint(AdjointBuilder &adjoint, ArrayRef<Val
     return failure();
   if (!cotangents[0])
     return success();
-  adjoint.addConverted(0, adjoint.create<CrossEntropyGradOp>(getLogits().getType(), getLogits(), getTargets(),
-                                                             getLse(), cotangents[0], getVocabularyAttr(),
-                                                             dist::ShardAttr()));
+  adjoint.addConverted(0, adjoint.create<CrossEntropyGradOp>(
+                              getLogits().getType(), getLogits(), getTargets(), getLse(),
+                              cotangents[0], getVocabularyAttr(), dist::ShardAttr()));
   return success();
 }

@@ -13,7 +13,9 @@
 using namespace mlir;
 using namespace ulsc::uls;
 
-static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+static RankedTensorType typeOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType());
+}
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
@@ -95,7 +97,8 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
   if (getInput().getType() == getType())
     return getInput();
   auto pad = getInput().getDefiningOp<PadOp>();
-  if (pad && pad.getDim() == getDim() && pad.getLow() == getOffset() && pad.getInput().getType() == getType())
+  if (pad && pad.getDim() == getDim() && pad.getLow() == getOffset() &&
+      pad.getInput().getType() == getType())
     return pad.getInput();
   auto concat = getInput().getDefiningOp<ConcatOp>();
   if (!concat || concat.getDim() != getDim())
@@ -109,7 +112,9 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
   return {};
 }
 
-OpFoldResult PadOp::fold(FoldAdaptor) { return getInput().getType() == getType() ? getInput() : Value(); }
+OpFoldResult PadOp::fold(FoldAdaptor) {
+  return getInput().getType() == getType() ? getInput() : Value();
+}
 
 /// One operand, or slices that put a value together again.
 OpFoldResult ConcatOp::fold(FoldAdaptor) {
@@ -129,8 +134,8 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
 }
 
 namespace {
-/// A sum of pads that tile a dimension is a concatenation. So the cotangent of a fused weight, whose slices are used
-/// apart, is put together once instead of being added up from padded copies.
+/// A sum of pads that tile a dimension is a concatenation. So the cotangent of a fused weight,
+/// whose slices are used apart, is put together once instead of being added up from padded copies.
 struct PadsToConcat : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -145,7 +150,8 @@ struct PadsToConcat : OpRewritePattern<AddOp> {
     int64_t dim = pads.front().getDim(), offset = 0;
     SmallVector<Value> parts;
     for (PadOp pad : pads) {
-      if (int64_t(pad.getDim()) != dim || int64_t(pad.getLow()) != offset || pad.getType() != root.getType())
+      if (int64_t(pad.getDim()) != dim || int64_t(pad.getLow()) != offset ||
+          pad.getType() != root.getType())
         return failure();
       parts.push_back(pad.getInput());
       offset += typeOf(pad.getInput()).getDimSize(dim);

@@ -233,7 +233,7 @@ def Uls_AttentionOp : Uls_ModelOp<"attention", [AttrSizedOperandSegments, Uls_Di
 }
 
 def Uls_AttentionGradOp : Uls_ModelOp<"attention_grad", [AttrSizedOperandSegments, Uls_Partitionable,
-    AllTypesMatch<["query", "output", "cotangent", "queryGrad"]>,
+    AllTypesMatch<["query", "output", "cotangent"]>, AllTypesMatch<["query", "queryGrad"]>,
     AllTypesMatch<["key", "value", "keyGrad", "valueGrad"]>]> {
   let summary = "cotangents of attention's query, key and value";
   let description = [{

@@ -4,6 +4,7 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "dialects/Uls/ExternalAdjoints.h"
 #include "dialects/Uls/Uls.h"
 
 using namespace mlir;
@@ -18,6 +19,7 @@ void UlsDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/Uls/UlsOps.cpp.inc"
       >();
+  attachExternalAdjoints(*getContext());
 }
 
 /// The operand with dimensions, or the lhs when both are scalars.

@@ -1,4 +1,5 @@
-//===- MakeJoint.cpp - Reverse-mode differentiation of a block -----------------------------------===//
+//===- MakeJoint.cpp - Reverse-mode differentiation of a block
+//-----------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -28,8 +29,10 @@ JointRequest ulsc::uls::requestAll(BlockOp block) {
 }
 
 Type ulsc::uls::getGradientDtype(Operation *op) {
-  auto module = llvm::isa<ModuleOp>(op) ? llvm::cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  auto dtype = module ? module->getAttrOfType<TypeAttr>(UlsDialect::kGradientDtypeAttrName) : TypeAttr();
+  auto module =
+      llvm::isa<ModuleOp>(op) ? llvm::cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  auto dtype =
+      module ? module->getAttrOfType<TypeAttr>(UlsDialect::kGradientDtypeAttrName) : TypeAttr();
   return dtype ? dtype.getValue() : Float32Type::get(op->getContext());
 }
 
@@ -62,7 +65,8 @@ private:
   OpBuilder builder;
   /// Values that depend on an argument whose gradient is wanted.
   llvm::DenseSet<Value> active;
-  /// Parameters and what only rearranges or converts them: their cotangents have the gradient dtype.
+  /// Parameters and what only rearranges or converts them: their cotangents have the gradient
+  /// dtype.
   llvm::DenseSet<Value> parameters;
   /// Sums of the cotangents that arrived so far.
   llvm::DenseMap<Value, Value> cotangents;
@@ -106,11 +110,13 @@ LogicalResult BlockDifferentiator::checkRequest() {
     return block.emitOpError("is joint already");
   for (int64_t index : request.gradients)
     if (!isDifferentiable(block.getArgumentTypes()[index]))
-      return block.emitOpError() << "argument " << index << " of type " << block.getArgumentTypes()[index]
+      return block.emitOpError() << "argument " << index << " of type "
+                                 << block.getArgumentTypes()[index]
                                  << " has no gradient; only floating-point tensors have one";
   for (int64_t index : request.cotangents)
     if (!isDifferentiable(block.getResultTypes()[index]))
-      return block.emitOpError() << "result " << index << " of type " << block.getResultTypes()[index]
+      return block.emitOpError() << "result " << index << " of type "
+                                 << block.getResultTypes()[index]
                                  << " has no cotangent; only floating-point tensors have one";
   return success();
 }
@@ -124,8 +130,10 @@ void BlockDifferentiator::findActiveValues() {
       parameters.insert(argument);
   auto isParameter = [&](Value value) { return parameters.contains(value); };
   for (Operation &op : block.getEntry()) {
-    bool dependsOnActive = llvm::any_of(op.getOperands(), [&](Value value) { return isActive(value); });
-    bool rearranges = op.hasTrait<KeepsGradientDtype>() && llvm::all_of(op.getOperands(), isParameter);
+    bool dependsOnActive =
+        llvm::any_of(op.getOperands(), [&](Value value) { return isActive(value); });
+    bool rearranges =
+        op.hasTrait<KeepsGradientDtype>() && llvm::all_of(op.getOperands(), isParameter);
     for (Value result : op.getResults()) {
       if (!isDifferentiable(result.getType()))
         continue;
@@ -137,7 +145,8 @@ void BlockDifferentiator::findActiveValues() {
   }
 }
 
-/// Replaces the yield by the marker between forward and backward part, and adds the cotangents' arguments.
+/// Replaces the yield by the marker between forward and backward part, and adds the cotangents'
+/// arguments.
 void BlockDifferentiator::endForwardPart() {
   auto yield = llvm::cast<YieldOp>(block.getEntry().back());
   SmallVector<Value> results(yield.getValues());
@@ -146,7 +155,8 @@ void BlockDifferentiator::endForwardPart() {
   builder.setInsertionPointToEnd(&block.getEntry());
   ResultOp::create(builder, loc, results);
   for (int64_t index : request.cotangents) {
-    Value argument = block.getEntry().addArgument(results[index].getType(), results[index].getLoc());
+    Value argument =
+        block.getEntry().addArgument(results[index].getType(), results[index].getLoc());
     if (!isActive(results[index]))
       continue;
     RankedTensorType type = getCotangentType(results[index]);
@@ -165,8 +175,9 @@ LogicalResult BlockDifferentiator::buildAdjoint(Operation &op) {
     return success();
   auto differentiable = llvm::dyn_cast<DifferentiableOpInterface>(op);
   if (!differentiable)
-    return op.emitOpError("has no adjoint, but a gradient that is wanted passes through it; implement "
-                          "DifferentiableOpInterface, or freeze the parameters that it depends on");
+    return op.emitOpError(
+        "has no adjoint, but a gradient that is wanted passes through it; implement "
+        "DifferentiableOpInterface, or freeze the parameters that it depends on");
   OpAdjointBuilder adjoint(*this, builder, op);
   return differentiable.buildAdjoint(adjoint, resultCotangents);
 }
@@ -180,8 +191,8 @@ Value BlockDifferentiator::getGradient(Value argument) {
                             llvm::cast<ElementsAttr>(builder.getZeroAttr(type)));
 }
 
-/// Appends cotangents and gradients to the type. Cotangents are attributed as the results they belong to, gradients
-/// by the logical axes of their arguments.
+/// Appends cotangents and gradients to the type. Cotangents are attributed as the results they
+/// belong to, gradients by the logical axes of their arguments.
 void BlockDifferentiator::updateSignature() {
   int64_t primalArguments = block.getFunctionType().getNumInputs();
   int64_t primalResults = block.getFunctionType().getNumResults();

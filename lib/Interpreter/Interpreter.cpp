@@ -122,8 +122,12 @@ LogicalResult Interpreter::initialize() {
   }
   for (auto op : module.getOps<uls::StateOp>()) {
     auto type = llvm::cast<RankedTensorType>(op.getType());
-    storage[op.getSymName()] = {op, type, op.getSharding().value_or(nullptr), {}};
     auto param = symbols.lookup<uls::ParamOp>(op.getParameter());
+    // A state without a sharding of its own lies as its parameter.
+    dist::ShardingAttr sharding = op.getSharding().value_or(nullptr);
+    if (!sharding && param)
+      sharding = param.getSharding().value_or(nullptr);
+    storage[op.getSymName()] = {op, type, sharding, {}};
     bool isMaster = op.getRole() == "master" && param;
     Tensor initial = isMaster ? drawInitialValue(param, options.control.seed) : Tensor::zeros(type.getShape());
     if (failed(setStored(op.getSymName(), initial)))

@@ -168,7 +168,7 @@ FailureOr<StepResult> Interpreter::runStep(const Tensor &tokens, const Tensor &t
   if (step.getArgumentTypes().size() != 2)
     return step.emitOpError() << "takes " << step.getArgumentTypes().size() << " arguments, expected tokens and targets";
   SmallVector<RuntimeValue> arguments;
-  for (auto [i, input] : llvm::enumerate(ArrayRef<Tensor>{tokens, targets})) {
+  for (auto [i, input] : llvm::enumerate(SmallVector<Tensor>{tokens, targets})) {
     auto type = llvm::cast<RankedTensorType>(step.getArgumentTypes()[i]);
     FailureOr<RuntimeValue> value = distribute(step, input, getInputSharding(step, i), type);
     if (failed(value))

@@ -51,9 +51,9 @@ def AssignGroupsPass : Pass<"ulsc-assign-groups", "::mlir::ModuleOp"> {
     ```mlir
     uls.param @"up.bias" : tensor<64xf32> axes ["mlp"] init <zeros>
     ```
-    becomes, with `{"groups": [{"match": "*.bias", "weight_decay": 0} ]}`,
+    becomes, with `{"groups": [{"match": "*.bias", "weight_decay": 0} ] }`,
     ```mlir
-    module attributes {uls.groups = [{match = "*", …}, {lr_scale = 1.0, match = "*.bias", weight_decay_scale = 0.0} ]} {
+    module attributes {uls.groups = [{match = "*", …}, {lr_scale = 1.0, match = "*.bias", weight_decay_scale = 0.0} ] } {
       uls.param @"up.bias" : tensor<64xf32> axes ["mlp"] init <zeros> {group = 1}
     ```
   }];

@@ -6,6 +6,7 @@
 #ifndef ULSC_PASSES_PARTITION_PASSES_H
 #define ULSC_PASSES_PARTITION_PASSES_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace ulsc {
@@ -15,6 +16,9 @@ namespace ulsc {
 
 #define GEN_PASS_REGISTRATION
 #include "passes/Partition/Passes.h.inc"
+
+/// The stage `local`.
+void buildPartitionPipeline(mlir::OpPassManager &manager);
 
 /// Registers the stage's pipeline by name.
 void registerPartitionPipeline();

@@ -6,6 +6,7 @@
 #ifndef ULSC_PASSES_SHARD_PASSES_H
 #define ULSC_PASSES_SHARD_PASSES_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace ulsc {
@@ -15,6 +16,9 @@ namespace ulsc {
 
 #define GEN_PASS_REGISTRATION
 #include "passes/Shard/Passes.h.inc"
+
+/// The stage `sharded`.
+void buildShardPipeline(mlir::OpPassManager &manager);
 
 /// Registers the stage's pipeline by name.
 void registerShardPipeline();

@@ -1,4 +1,5 @@
-//===- DeriveEvaluation.cpp - Makes a forward-only program ---------------------------------------===//
+//===- DeriveEvaluation.cpp - Makes a forward-only program
+//---------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -82,7 +83,8 @@ void DeriveEvaluationPass::mergeVariants(ForwardOp forward) {
   SmallVector<BlockOp> distinct;
   for (auto block : llvm::make_early_inc_range(getOperation().getOps<BlockOp>())) {
     auto *same = llvm::find_if(distinct, [&](BlockOp other) {
-      return other.getFunctionType() == block.getFunctionType() && other.getArgAttrs() == block.getArgAttrs() &&
+      return other.getFunctionType() == block.getFunctionType() &&
+             other.getArgAttrs() == block.getArgAttrs() &&
              OperationEquivalence::isRegionEquivalentTo(&other.getBody(), &block.getBody(),
                                                         OperationEquivalence::IgnoreLocations);
     });

@@ -1,4 +1,5 @@
-//===- ForwardActivity.cpp - Which derivatives the calls of a forward need -----------------------===//
+//===- ForwardActivity.cpp - Which derivatives the calls of a forward need
+//-----------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -16,7 +17,8 @@ using namespace ulsc::uls;
 static llvm::DenseSet<Value> findActiveValues(ForwardOp forward, const SymbolTable &symbols) {
   llvm::DenseSet<Value> active;
   for (Operation &op : forward.getEntry()) {
-    bool isActive = llvm::any_of(op.getOperands(), [&](Value value) { return active.contains(value); });
+    bool isActive =
+        llvm::any_of(op.getOperands(), [&](Value value) { return active.contains(value); });
     if (auto materialize = llvm::dyn_cast<MaterializeOp>(op)) {
       auto param = symbols.lookup<ParamOp>(materialize.getParameter());
       isActive = param && !param.getFrozen();
@@ -67,7 +69,8 @@ ForwardOp ulsc::uls::getForward(ModuleOp module) {
   ArrayRef<Type> results = forwards[0].getResultTypes();
   if (results.size() != 1 || !isDifferentiable(results[0]) ||
       llvm::cast<RankedTensorType>(results[0]).getRank() != 0) {
-    forwards[0].emitOpError() << "returns (" << results << "), expected one floating-point scalar, the loss";
+    forwards[0].emitOpError() << "returns (" << results
+                              << "), expected one floating-point scalar, the loss";
     return {};
   }
   return forwards[0];

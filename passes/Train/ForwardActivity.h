@@ -12,9 +12,11 @@
 
 namespace ulsc::uls {
 
-/// The calls of `forward` that need a backward part, in order, with what each is asked for: gradients of operands that depend
-/// on a trained parameter, through results on which the loss depends.
-llvm::MapVector<CallOp, JointRequest> findJointRequests(ForwardOp forward, const mlir::SymbolTable &symbols);
+/// The calls of `forward` that need a backward part, in order, with what each is asked for:
+/// gradients of operands that depend on a trained parameter, through results on which the loss
+/// depends.
+llvm::MapVector<CallOp, JointRequest> findJointRequests(ForwardOp forward,
+                                                        const mlir::SymbolTable &symbols);
 
 /// The only `uls.forward` of a module whose single result is the scalar loss; null after an error.
 ForwardOp getForward(mlir::ModuleOp module);

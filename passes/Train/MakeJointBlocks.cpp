@@ -1,4 +1,5 @@
-//===- MakeJointBlocks.cpp - Differentiates the blocks that the loss depends on ------------------===//
+//===- MakeJointBlocks.cpp - Differentiates the blocks that the loss depends on
+//------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -25,7 +26,11 @@ struct Variant {
 };
 
 struct MakeJointBlocksPass : ulsc::impl::MakeJointBlocksPassBase<MakeJointBlocksPass> {
+  using MakeJointBlocksPassBase::MakeJointBlocksPassBase;
+
   void runOnOperation() override;
+  LogicalResult makeEveryBlock();
+  LogicalResult makeRequested();
   LogicalResult makeVariants(BlockOp block, ArrayRef<Variant> variants, SymbolTable &symbols);
 };
 
@@ -52,17 +57,25 @@ LogicalResult MakeJointBlocksPass::makeVariants(BlockOp block, ArrayRef<Variant>
   return success();
 }
 
-void MakeJointBlocksPass::runOnOperation() {
+LogicalResult MakeJointBlocksPass::makeEveryBlock() {
+  for (auto block : getOperation().getOps<BlockOp>())
+    if (failed(makeJoint(block, requestAll(block), getGradientDtype(block))))
+      return failure();
+  return success();
+}
+
+LogicalResult MakeJointBlocksPass::makeRequested() {
   ForwardOp forward = getForward(getOperation());
   if (!forward)
-    return signalPassFailure();
+    return failure();
   SymbolTable symbols(getOperation());
   llvm::MapVector<BlockOp, SmallVector<Variant>> blocks;
   for (auto &entry : findJointRequests(forward, symbols)) {
     CallOp call = entry.first;
     const JointRequest &request = entry.second;
     SmallVector<Variant> &variants = blocks[symbols.lookup<BlockOp>(call.getCallee())];
-    auto *known = llvm::find_if(variants, [&](const Variant &variant) { return variant.request == request; });
+    auto *known =
+        llvm::find_if(variants, [&](const Variant &variant) { return variant.request == request; });
     if (known == variants.end()) {
       variants.push_back({request, {}});
       known = &variants.back();
@@ -71,5 +84,11 @@ void MakeJointBlocksPass::runOnOperation() {
   }
   for (auto &[block, variants] : blocks)
     if (failed(makeVariants(block, variants, symbols)))
-      return signalPassFailure();
+      return failure();
+  return success();
+}
+
+void MakeJointBlocksPass::runOnOperation() {
+  if (failed(everyBlock ? makeEveryBlock() : makeRequested()))
+    signalPassFailure();
 }

@@ -1,4 +1,5 @@
-//===- Optimizers.cpp - The optimizers that can be named -----------------------------------------===//
+//===- Optimizers.cpp - The optimizers that can be named
+//-----------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -48,7 +49,8 @@ static SmallVector<Value> writeAdamW(RuleBuilder &rule) {
 
 Optimizer ulsc::uls::getAdamW() { return {{"moment1", "moment2"}, writeAdamW}; }
 
-/// The momentum buffer starts at zero, so the first step sets it to the gradient, as PyTorch's does.
+/// The momentum buffer starts at zero, so the first step sets it to the gradient, as PyTorch's
+/// does.
 static SmallVector<Value> writeSgd(RuleBuilder &rule) {
   Value gradient = rule.add(rule.gradient, rule.mul(rule.parameter, rule.weightDecay()));
   Value momentum = rule.add(rule.mul(rule.states[0], rule.control("momentum")), gradient);

@@ -16,15 +16,21 @@ namespace ulsc::uls {
 struct RuleBuilder {
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  /// The master value, the clipped gradient in f32, and the states in the order of the optimizer's roles.
+  /// The master value, the clipped gradient in f32, and the states in the order of the optimizer's
+  /// roles.
   mlir::Value parameter, gradient;
   llvm::SmallVector<mlir::Value> states;
 
   mlir::Value constant(double value);
   mlir::Value control(llvm::StringRef field);
-  /// `learning_rate` and `weight_decay` of this parameter: those of the run times the parameter's scales.
-  mlir::Value learningRate() { return mul(control("learning_rate"), control("parameter_lr_scale")); }
-  mlir::Value weightDecay() { return mul(control("weight_decay"), control("parameter_decay_scale")); }
+  /// `learning_rate` and `weight_decay` of this parameter: those of the run times the parameter's
+  /// scales.
+  mlir::Value learningRate() {
+    return mul(control("learning_rate"), control("parameter_lr_scale"));
+  }
+  mlir::Value weightDecay() {
+    return mul(control("weight_decay"), control("parameter_decay_scale"));
+  }
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) { return create<AddOp>(lhs, rhs); }
   mlir::Value sub(mlir::Value lhs, mlir::Value rhs) { return create<SubOp>(lhs, rhs); }
   mlir::Value mul(mlir::Value lhs, mlir::Value rhs) { return create<MulOp>(lhs, rhs); }

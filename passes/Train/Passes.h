@@ -20,7 +20,8 @@ namespace ulsc {
 
 /// What the stage `train` may be told.
 struct TrainOptions : mlir::PassPipelineOptions<TrainOptions> {
-  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("Name of the optimizer: adamw or sgd."),
+  Option<std::string> optimizer{*this, "optimizer",
+                                llvm::cl::desc("Name of the optimizer: adamw or sgd."),
                                 llvm::cl::init("adamw")};
 };
 

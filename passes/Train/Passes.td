@@ -40,6 +40,9 @@ def MakeJointBlocksPass : Pass<"ulsc-make-joint-blocks", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [Option<"everyBlock", "every-block", "bool", /*default=*/"false",
+                        "Differentiate every block in all its arguments and results, whatever the forward asks for; "
+                        "needs no forward.">];
   let dependentDialects = ["::ulsc::uls::UlsDialect"];
 }
 

@@ -1,4 +1,5 @@
-//===- StepBuilder.cpp - What the steps of training and of evaluation share ----------------------===//
+//===- StepBuilder.cpp - What the steps of training and of evaluation share
+//----------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -28,9 +29,9 @@ LogicalResult StepBuilder::check() {
     if (type && type.getElementType().isInteger() && type.getRank() > 0 && inputs.size() < 2)
       inputs.push_back(argument);
     else if (!llvm::isa<ContextType>(argument.getType()))
-      return forward.emitOpError() << "argument " << argument.getArgNumber() << " of type "
-                                   << argument.getType()
-                                   << " is neither tokens, targets (integers, in this order) nor the context";
+      return forward.emitOpError()
+             << "argument " << argument.getArgNumber() << " of type " << argument.getType()
+             << " is neither tokens, targets (integers, in this order) nor the context";
   }
   if (inputs.size() != 2)
     return forward.emitOpError("takes no targets; its first two arguments are tokens and targets");
@@ -50,7 +51,8 @@ void StepBuilder::report(StringRef field, Value value) {
   ReportOp::create(builder, loc, builder.getStringAttr(field), value);
 }
 
-/// The logical axes of an input of all microbatches: those of one microbatch after an axis that nothing shards.
+/// The logical axes of an input of all microbatches: those of one microbatch after an axis that
+/// nothing shards.
 static DictionaryAttr getStackedAttrs(ForwardOp forward, BlockArgument input) {
   Builder builder(forward.getContext());
   auto axes = forward.getArgAttrOfType<ArrayAttr>(input.getArgNumber(), UlsDialect::kAxesAttrName);
@@ -75,8 +77,8 @@ void StepBuilder::openStep() {
     attrs.push_back(getStackedAttrs(forward, input));
   }
   step = StepOp::create(builder, loc, builder.getStringAttr("step"),
-                        TypeAttr::get(builder.getFunctionType(types, {})), builder.getArrayAttr(attrs),
-                        ArrayAttr());
+                        TypeAttr::get(builder.getFunctionType(types, {})),
+                        builder.getArrayAttr(attrs), ArrayAttr());
   builder.createBlock(&step.getBody(), {}, types, {inputs[0].getLoc(), inputs[1].getLoc()});
 }
 
@@ -98,7 +100,8 @@ void StepBuilder::open() {
 }
 
 MicrobatchesOp StepBuilder::openLoop(ValueRange inits) {
-  loop = MicrobatchesOp::create(builder, loc, inits.getTypes(), builder.getI64IntegerAttr(microbatches), inits);
+  loop = MicrobatchesOp::create(builder, loc, inits.getTypes(),
+                                builder.getI64IntegerAttr(microbatches), inits);
   SmallVector<Type> types{builder.getI64Type()};
   llvm::append_range(types, inits.getTypes());
   SmallVector<Location> locations{loc};
@@ -107,7 +110,8 @@ MicrobatchesOp StepBuilder::openLoop(ValueRange inits) {
   Block *body = builder.createBlock(&loop.getBody(), {}, types, locations);
   Value index = body->getArgument(0);
   for (auto [i, input] : llvm::enumerate(inputs))
-    mapping.map(input, MicrobatchOp::create(builder, loc, input.getType(), step.getEntry().getArgument(i), index)
+    mapping.map(input, MicrobatchOp::create(builder, loc, input.getType(),
+                                            step.getEntry().getArgument(i), index)
                            .getOutput());
   int64_t rows = llvm::cast<RankedTensorType>(inputs[0].getType()).getDimSize(0);
   for (BlockArgument argument : forward.getEntry().getArguments())

@@ -20,10 +20,12 @@ public:
   /// Checks the forward and the module's `uls.batch`. After an error nothing was made.
   mlir::LogicalResult check();
 
-  /// Makes `@step` at the end of the module: materialised parameters, the counts of valid targets and stop requests, and `scale`.
+  /// Makes `@step` at the end of the module: materialised parameters, the counts of valid targets
+  /// and stop requests, and `scale`.
   void open();
 
-  /// Starts the loop with these carried values, and takes tokens, targets and context of the microbatch inside.
+  /// Starts the loop with these carried values, and takes tokens, targets and context of the
+  /// microbatch inside.
   MicrobatchesOp openLoop(mlir::ValueRange inits);
 
   /// Clones an op of the forward's body that is not `uls.materialize`.
@@ -40,15 +42,20 @@ public:
   void close();
 
   mlir::Value lookup(mlir::Value forwardValue) const { return mapping.lookup(forwardValue); }
-  void map(mlir::ValueRange forwardValues, mlir::ValueRange values) { mapping.map(forwardValues, values); }
-  mlir::RankedTensorType getScalarType() { return mlir::RankedTensorType::get({}, builder.getF32Type()); }
+  void map(mlir::ValueRange forwardValues, mlir::ValueRange values) {
+    mapping.map(forwardValues, values);
+  }
+  mlir::RankedTensorType getScalarType() {
+    return mlir::RankedTensorType::get({}, builder.getF32Type());
+  }
   mlir::Value control(llvm::StringRef field);
   void report(llvm::StringRef field, mlir::Value value);
 
   mlir::OpBuilder builder;
   mlir::Location loc;
   StepOp step;
-  /// 1 / max(valid targets, 1): from the sum of the losses to their mean, and so the loss's cotangent.
+  /// 1 / max(valid targets, 1): from the sum of the losses to their mean, and so the loss's
+  /// cotangent.
   mlir::Value scale;
   /// Zero of the sum of losses.
   mlir::Value zero;

@@ -16,7 +16,8 @@ using namespace ulsc;
 
 void ulsc::buildTrainPipeline(OpPassManager &manager, const TrainOptions &options) {
   manager.addPass(createMakeJointBlocksPass());
-  // Blocks only: in the step, accumulators that start as equal zeros must stay apart, for they may be sharded differently.
+  // Blocks only: in the step, accumulators that start as equal zeros must stay apart, for they may
+  // be sharded differently.
   OpPassManager &blocks = manager.nest<uls::BlockOp>();
   blocks.addPass(createCanonicalizerPass());
   blocks.addPass(createCSEPass());
@@ -25,7 +26,7 @@ void ulsc::buildTrainPipeline(OpPassManager &manager, const TrainOptions &option
 }
 
 void ulsc::registerTrainPipeline() {
-  PassPipelineRegistration<TrainOptions>("ulsc-train-pipeline",
-                                         "Differentiates blocks and writes down the step (stage train)",
-                                         buildTrainPipeline);
+  PassPipelineRegistration<TrainOptions>(
+      "ulsc-train-pipeline", "Differentiates blocks and writes down the step (stage train)",
+      buildTrainPipeline);
 }

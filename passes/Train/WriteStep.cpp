@@ -1,4 +1,5 @@
-//===- WriteStep.cpp - Writes down one optimizer step --------------------------------------------===//
+//===- WriteStep.cpp - Writes down one optimizer step
+//--------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -81,8 +82,8 @@ void StepWriter::collectParameters() {
 LogicalResult StepWriter::addState(ParamOp param, StringRef role) {
   std::string name = (param.getSymName() + "." + role).str();
   if (Operation *other = symbols.lookup(name))
-    return other->emitError() << "@" << name << " is taken; the state of parameter @" << param.getSymName()
-                              << " needs this name";
+    return other->emitError() << "@" << name << " is taken; the state of parameter @"
+                              << param.getSymName() << " needs this name";
   // Moments are kept in f32, as the master value is.
   RankedTensorType type = param.getTensorType().clone(Float32Type::get(module.getContext()));
   OpBuilder builder(module.getContext());
@@ -119,8 +120,8 @@ void StepWriter::runForward() {
       arguments.push_back(step.lookup(argument));
     SmallVector<Type> results(call.getResultTypes());
     results.push_back(ResidualsType::get(module.getContext()));
-    auto forwardCall = CallOp::create(step.builder, call.getLoc(), results, call.getCalleeAttr(), arguments,
-                                      call.getLayerAttr());
+    auto forwardCall = CallOp::create(step.builder, call.getLoc(), results, call.getCalleeAttr(),
+                                      arguments, call.getLayerAttr());
     step.map(call.getResults(), forwardCall.getResults().drop_back());
     residuals[call] = forwardCall.getResults().back();
   }
@@ -143,7 +144,8 @@ LogicalResult StepWriter::runBackward(CallOp call) {
     return call.emitOpError() << "needs gradients of @" << call.getCallee()
                               << ", which is not joint; run ulsc-make-joint-blocks first";
   SmallVector<Value> arguments;
-  ArrayRef<int64_t> cotangentIndices = *block.getCotangents(), gradientIndices = *block.getGradients();
+  ArrayRef<int64_t> cotangentIndices = *block.getCotangents(),
+                    gradientIndices = *block.getGradients();
   for (int64_t index : cotangentIndices) {
     Value result = call.getResults()[index], cotangent = cotangents.lookup(result);
     if (!cotangent) {

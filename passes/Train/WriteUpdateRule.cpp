@@ -1,4 +1,5 @@
-//===- WriteUpdateRule.cpp - Writes down the optimizer's update of one parameter -----------------===//
+//===- WriteUpdateRule.cpp - Writes down the optimizer's update of one parameter
+//-----------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -32,15 +33,17 @@ struct WriteUpdateRulePass : ulsc::impl::WriteUpdateRulePassBase<WriteUpdateRule
 LogicalResult WriteUpdateRulePass::refuseUnknownOptimizer() {
   SmallVector<StringRef> names(getOptimizers().keys());
   llvm::sort(names);
-  return getOperation().emitError() << "unknown optimizer \"" << optimizer << "\"; known: "
-                                    << llvm::join(names, ", ");
+  return getOperation().emitError()
+         << "unknown optimizer \"" << optimizer << "\"; known: " << llvm::join(names, ", ");
 }
 
 void WriteUpdateRulePass::writeRule(const Optimizer &chosen) {
   OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
   // Not the location of any model op: the rule belongs to none.
   Location loc = NameLoc::get(builder.getStringAttr("optimizer"));
-  auto tensorOf = [](Type element) { return RankedTensorType::get({ShapedType::kDynamic}, element); };
+  auto tensorOf = [](Type element) {
+    return RankedTensorType::get({ShapedType::kDynamic}, element);
+  };
   Type f32 = builder.getF32Type(), gradientDtype = getGradientDtype(getOperation());
 
   SmallVector<StringRef> roles{"parameter", "gradient"}, updates{"parameter"};
@@ -53,9 +56,9 @@ void WriteUpdateRulePass::writeRule(const Optimizer &chosen) {
   }
   arguments.push_back(RankedTensorType::get({}, f32));
 
-  auto rule = UpdateRuleOp::create(builder, loc, optimizer, builder.getFunctionType(arguments, results),
-                                   ArrayAttr(), ArrayAttr(), builder.getStrArrayAttr(roles),
-                                   builder.getStrArrayAttr(updates));
+  auto rule = UpdateRuleOp::create(
+      builder, loc, optimizer, builder.getFunctionType(arguments, results), ArrayAttr(),
+      ArrayAttr(), builder.getStrArrayAttr(roles), builder.getStrArrayAttr(updates));
   Block *body = builder.createBlock(&rule.getBody(), {}, arguments,
                                     SmallVector<Location>(arguments.size(), loc));
   Value gradient = body->getArgument(1);

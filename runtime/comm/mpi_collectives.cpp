@@ -123,7 +123,8 @@ void MpiSlot::startGather(int64_t operand) {
 void MpiSlot::startAllToAll(int64_t operand) {
   int64_t size = dtypeSize(desc->dtypes[operand]);
   int64_t block = desc->elements[operand] / group.ranks;
-  if (block * group.ranks != desc->elements[operand] || inputs[operand] == outputs[operand])
+  if (block * group.ranks != desc->elements[operand] ||
+      (block > 0 && inputs[operand] == outputs[operand]))
     endJob(name, concat("an all-to-all of ", desc->elements[operand], " elements among ",
                         group.ranks, " ranks, or one in place, is not possible"));
   int64_t length = std::max<int64_t>(1, directPieceBytes / size / group.ranks);

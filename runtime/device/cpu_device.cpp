@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,7 @@ namespace ulsc::runtime {
 
 namespace {
 
+constexpr int64_t page = 4096;
 constexpr int64_t hugePage = int64_t(2) << 20;
 
 class CpuDevice final : public Device {
@@ -22,21 +24,23 @@ public:
   }
 
   char *allocateArena(int64_t bytes) override {
-    // One mapping with room to align; the ends outside the arena go back at once.
-    int64_t size = (bytes + hugePage - 1) / hugePage * hugePage;
-    size = size ? size : hugePage;
-    char *raw = static_cast<char *>(mmap(nullptr, size + hugePage, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    // Addresses with room to align are only reserved; the arena itself is one mapping of its exact size.
+    int64_t size = std::max<int64_t>((bytes + page - 1) / page * page, page);
+    int64_t room = (size + hugePage - 1) / hugePage * hugePage + hugePage;
+    char *raw = static_cast<char *>(
+        mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (raw == MAP_FAILED)
-      raise("can't map the arena of ", bytes, " bytes: ", std::strerror(errno),
-            "; compile for more devices, a smaller micro-batch or with --recompute");
+      refuse(bytes);
     int64_t head = (hugePage - reinterpret_cast<uintptr_t>(raw) % hugePage) % hugePage;
+    char *arena = raw + head;
     if (head)
       munmap(raw, head);
-    if (hugePage - head)
-      munmap(raw + head + size, hugePage - head);
-    madvise(raw + head, size, MADV_HUGEPAGE);
-    return raw + head;
+    munmap(arena + size, room - head - size);
+    if (mmap(arena, size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+      refuse(bytes);
+    madvise(arena, size, MADV_HUGEPAGE);
+    return arena;
   }
 
   void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t extent,
@@ -55,6 +59,11 @@ public:
   int threads() const override { return threadCount; }
 
 private:
+  [[noreturn]] static void refuse(int64_t bytes) {
+    raise("can't map the arena of ", bytes, " bytes: ", std::strerror(errno),
+          "; compile for more devices, a smaller micro-batch or with --recompute");
+  }
+
   int threadCount;
   CpuGemm gemmEngine;
 };

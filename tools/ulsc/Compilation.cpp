@@ -194,6 +194,8 @@ void Compilation::addStageOptions() {
     graph += " shard=" + pins;
   stageOptions.options["graph"] = graph;
   stageOptions.options["train"] = "optimizer=" + optimizer;
+  // The most threads of a rank that scratch memory is there for.
+  stageOptions.options["exec"] = "threads=16";
 }
 
 bool Compilation::prepare() {

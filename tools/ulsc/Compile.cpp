@@ -7,7 +7,13 @@
 #include "tools/ulsc/Compilation.h"
 #include "tools/ulsc/Output.h"
 
+#include "ulsc/Target/Cpu.h"
+
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+
+#include <chrono>
 
 using namespace mlir;
 using namespace ulsc;
@@ -35,6 +41,26 @@ static LogicalResult writeReport(const Arguments &arguments, Compilation &compil
   });
 }
 
+/// Machine code of the module at stage llvm, linked beside `output` and moved there when it is whole.
+static LogicalResult emitProgram(const std::string &output, Compilation &compilation) {
+  auto start = std::chrono::steady_clock::now();
+  std::string object = output + ".partial.o", program = output + ".partial";
+  llvm::FileRemover removeObject(object), removeProgram(program);
+  Location location = UnknownLoc::get(compilation.getModule().getContext());
+  std::string tool =
+      llvm::sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&emitProgram));
+  if (failed(emitCpuObject(compilation.getModule(), CpuOptions(), object)) ||
+      failed(linkCpuProgram(location, {object}, program, tool)))
+    return failure();
+  if (std::error_code error = llvm::sys::fs::rename(program, output))
+    return emitError(location) << "can't write " << output << ": " << error.message()
+                               << "; give a path in an existing, writable directory";
+  removeProgram.releaseFile();
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  compilation.addSeconds("exe", seconds.count());
+  return success();
+}
+
 static int compile(const Arguments &arguments) {
   SmallVector<StringRef> stages;
   for (const Stage &stage : getStages())
@@ -53,10 +79,8 @@ static int compile(const Arguments &arguments) {
     return 1;
   if (failed(compilation.run(isProgram ? "llvm" : *emit)))
     return 1;
-  if (isProgram) {
-    llvm::errs() << "ulsc: error: stage exe is not built in\n";
-    return 1;
-  }
+  if (isProgram)
+    return failed(emitProgram(arguments.get("o"), compilation)) || failed(writeReport(arguments, compilation));
   std::string output = arguments.get("o", "-");
   if (failed(writeFile(output, [&](raw_ostream &stream) { compilation.printModule(stream); })))
     return 1;

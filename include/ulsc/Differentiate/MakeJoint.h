@@ -31,9 +31,11 @@ bool isDifferentiable(mlir::Type type);
 /// The dtype of parameter gradients: the module's `uls.gradient_dtype`, f32 without one.
 mlir::Type getGradientDtype(mlir::Operation *op);
 
-/// Turns a plain block into a joint one by reverse-mode differentiation through `DifferentiableOpInterface`. Gradients of arguments
-/// marked `uls.parameter` have `gradientDtype`, those of others their argument's type. Adjoint ops have the location of their op.
-/// Fails after an error when an op between a wanted argument and a result with a cotangent has no adjoint; the block is invalid then.
+/// Turns a plain block into a joint one by reverse-mode differentiation through
+/// `DifferentiableOpInterface`. Gradients of arguments marked `uls.parameter` have `gradientDtype`,
+/// those of others their argument's type. Adjoint ops have the location of their op. Fails after an
+/// error when an op between a wanted argument and a result with a cotangent has no adjoint; the
+/// block is invalid then.
 mlir::LogicalResult makeJoint(BlockOp block, const JointRequest &request, mlir::Type gradientDtype);
 
 } // namespace ulsc::uls

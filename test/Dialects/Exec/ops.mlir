@@ -106,7 +106,7 @@ exec.function @ulsc_step() attributes {entry} {
   exec.gemm "layers.*.up" %v, %wte outs(%a) workspace(%frame) sizes [1, 2, 64, 32]
       strides [0, 32, 1], [0, 64, 1], [0, 64, 1] accumulate
       : memref<2x32xf32>, memref<100x64xf32>, memref<8x64xf32>, memref<4096xi8>
-  // CHECK: exec.collective_start all_reduce reduction(sum) group(0) identifier(3) slot(1) ins(%{{.*}}) outs(%{{.*}}) : memref<8x64xf32>, memref<8xf32> to memref<8x64xf32>, memref<8xf32>
+  // CHECK: exec.collective_start all_reduce reduction({{ ?}}sum) group(0) identifier(3) slot(1) ins(%{{.*}}) outs(%{{.*}}) : memref<8x64xf32>, memref<8xf32> to memref<8x64xf32>, memref<8xf32>
   exec.collective_start all_reduce reduction(sum) group(0) identifier(3) slot(1) ins(%a, %out) outs(%a, %out)
       : memref<8x64xf32>, memref<8xf32> to memref<8x64xf32>, memref<8xf32>
   // CHECK: exec.collective_wait slot(1)

@@ -1,0 +1,61 @@
+//===- LinkProgram.cpp - Executables for the CPU -*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/Diagnostics.h"
+#include "ulsc/Target/Cpu.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+using namespace mlir;
+using namespace ulsc;
+
+/// The runtime beside the compiler, or in the folder that the build leaves it in.
+static std::string findRuntime(StringRef tool) {
+  static int anchor;
+  std::string executable = llvm::sys::fs::getMainExecutable(tool.str().c_str(), &anchor);
+  llvm::SmallString<256> path(llvm::sys::path::parent_path(executable));
+  llvm::sys::path::append(path, "..", "lib", "libulsc_runtime.a");
+  llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  return path.str().str();
+}
+
+static std::string findLinker() {
+  for (StringRef name : {"c++", "g++", "clang++", "clang++-22"})
+    if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name))
+      return *path;
+  return "";
+}
+
+LogicalResult ulsc::linkCpuProgram(Location loc, ArrayRef<std::string> objects, StringRef output, StringRef tool) {
+  std::string runtime = findRuntime(tool), linker = findLinker();
+  if (!llvm::sys::fs::exists(runtime))
+    return emitError(loc) << "the runtime library '" << runtime << "' does not exist; build the target ulsc_runtime";
+  if (linker.empty())
+    return emitError(loc) << "no C++ compiler to link with; c++, g++ and clang++ are not in PATH";
+  SmallVector<StringRef> arguments = {linker, "-o", output};
+  for (const std::string &object : objects)
+    arguments.push_back(object);
+  arguments.append({runtime, "-lmpi", "-ldnnl", "-l:libgomp.so.1", "-lpthread", "-ldl", "-lm"});
+  llvm::SmallString<128> log;
+  if (llvm::sys::fs::createTemporaryFile("ulsc-link", "log", log))
+    return emitError(loc) << "cannot make a temporary file for the linker's messages";
+  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(log), StringRef(log)};
+  std::string message;
+  int code = llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt, redirects, 0, 0, &message);
+  auto text = llvm::MemoryBuffer::getFile(log);
+  llvm::sys::fs::remove(log);
+  if (code == 0)
+    return success();
+  InFlightDiagnostic error = emitError(loc) << "linking '" << output << "' failed with code " << code;
+  if (!message.empty())
+    error << ": " << message;
+  if (text)
+    error.attachNote() << (*text)->getBuffer() << "; a program links Open MPI (libopenmpi-dev), oneDNN (libdnnl-dev) "
+                       << "and libgomp";
+  return error;
+}

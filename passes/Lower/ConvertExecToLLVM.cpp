@@ -1,0 +1,270 @@
+//===- ConvertExecToLLVM.cpp - Turn a rank's program into calls of the runtime -*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/ControlBlock.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Lower/Passes.h"
+#include "passes/Lower/RuntimeCalls.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace ulsc {
+#define GEN_PASS_DEF_CONVERTEXECTOLLVMPASS
+#include "passes/Lower/LowerPasses.h.inc"
+} // namespace ulsc
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::lower;
+
+namespace {
+
+/// Converts one function: buffers become addresses, ops calls.
+class FunctionConverter {
+public:
+  FunctionConverter(RuntimeCalls &runtime, exec::FunctionOp function)
+      : runtime(runtime), source(function), builder(function), code(builder, function.getLoc()) {}
+
+  LogicalResult run() {
+    LLVM::LLVMFuncOp target = createFunction();
+    if (source.isExternal())
+      return source.erase(), success();
+    target.getBody().takeBody(source.getBody());
+    convertArguments(target.getBody().front());
+    LogicalResult result = convertBlock(target.getBody().front());
+    // Users come after what they use.
+    if (succeeded(result))
+      for (Operation *op : llvm::reverse(converted))
+        op->erase();
+    source.erase();
+    return result;
+  }
+
+private:
+  LLVM::LLVMFuncOp createFunction() {
+    SmallVector<Type> types = {code.ptrType()};
+    if (!source.getEntry())
+      types.push_back(code.ptrType());
+    for (Type type : source.getArgumentTypes())
+      types.push_back(isa<MemRefType>(type) ? code.ptrType() : code.i64Type());
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), types);
+    StringAttr name = source.getSymNameAttr();
+    bool isExported = source.getEntry() || source.isExternal();
+    // The old function gives up its name.
+    source.setSymNameAttr(builder.getStringAttr(name.getValue() + ".exec"));
+    return LLVM::LLVMFuncOp::create(builder, source.getLoc(), name, type,
+                                    isExported ? LLVM::Linkage::External : LLVM::Linkage::Internal);
+  }
+
+  void convertArguments(Block &entry) {
+    builder.setInsertionPointToStart(&entry);
+    for (BlockArgument argument : entry.getArguments()) {
+      Type type = argument.getType();
+      if (isa<MemRefType>(type)) {
+        addresses[argument] = argument;
+        argument.setType(code.ptrType());
+      } else if (type.isIndex()) {
+        argument.setType(code.i64Type());
+        Value cast = arith::IndexCastOp::create(builder, code.loc, builder.getIndexType(), argument);
+        argument.replaceAllUsesExcept(cast, cast.getDefiningOp());
+      }
+    }
+    context = entry.insertArgument(0u, code.ptrType(), code.loc);
+    frame = source.getEntry() ? code.loadPointer(context, 0) : Value(entry.insertArgument(1u, code.ptrType(), code.loc));
+  }
+
+  LogicalResult convertBlock(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      builder.setInsertionPoint(&op);
+      code.loc = op.getLoc();
+      if (failed(convert(op)))
+        return failure();
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          if (failed(convertBlock(inner)))
+            return failure();
+      if (isa<exec::ExecDialect, memref::MemRefDialect>(op.getDialect()))
+        converted.push_back(&op);
+    }
+    return success();
+  }
+
+  Value address(Value buffer) { return addresses.lookup(buffer); }
+  static MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
+  Value asI64(Value scalar) {
+    return scalar.getType().isIndex() ? Value(arith::IndexCastOp::create(builder, code.loc, code.i64Type(), scalar))
+                                      : scalar;
+  }
+  Value offsetBytes(Value pointer, Value bytes) { return code.address(pointer, bytes, builder.getI8Type()); }
+
+  /// The addresses of buffers and scalars in the place of addresses, as an array on the stack.
+  Value addressArray(ArrayRef<Value> buffers, ValueRange scalars = {}) {
+    Value array = code.stack(8 * std::max<size_t>(1, buffers.size() + scalars.size()));
+    int64_t position = 0;
+    for (Value buffer : buffers)
+      code.store(address(buffer), array, code.i64(position++), code.ptrType());
+    for (Value scalar : scalars)
+      code.store(asI64(scalar), array, code.i64(position++), code.i64Type());
+    return array;
+  }
+
+  LogicalResult convert(Operation &op) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+        .Case<exec::BufferOp, exec::SlotOp, exec::ViewOp, exec::CopyOp, exec::FillOp, exec::LaunchOp, exec::CallOp,
+              exec::GemmOp, exec::CollectiveStartOp, exec::CollectiveWaitOp, exec::ReadControlOp,
+              exec::WriteControlOp, exec::CoordinateOp, exec::ReturnOp, memref::SubViewOp>(
+            [&](auto typed) { return convertOp(typed); })
+        .Case<memref::CollapseShapeOp, memref::ExpandShapeOp, memref::CastOp>([&](auto view) {
+          addresses[view->getResult(0)] = address(view->getOperand(0));
+          return success();
+        })
+        .Default([&](Operation *other) -> LogicalResult {
+          if (isa<exec::ExecDialect, memref::MemRefDialect>(other->getDialect()))
+            return other->emitOpError("cannot be lowered to LLVM");
+          return success();
+        });
+  }
+
+  LogicalResult convertOp(exec::BufferOp op) {
+    if (!op.getOffset())
+      return op.emitOpError("has no offset; the memory plan comes before the lowering");
+    addresses[op.getResult()] = code.addressBytes(frame, *op.getOffset());
+    return success();
+  }
+  LogicalResult convertOp(exec::SlotOp op) {
+    Value bytes = code.mul(asI64(op.getIndex()), code.i64(exec::getBytes(op.getResult().getType())));
+    addresses[op.getResult()] = offsetBytes(address(op.getSource()), bytes);
+    return success();
+  }
+  LogicalResult convertOp(exec::ViewOp op) {
+    int64_t bytes = op.getOffset() * exec::getElementBytes(typeOf(op.getSource()).getElementType());
+    addresses[op.getResult()] = code.addressBytes(address(op.getSource()), bytes);
+    return success();
+  }
+  LogicalResult convertOp(memref::SubViewOp op) {
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(op.getSourceType().getStridesAndOffset(strides, offset)))
+      return op.emitOpError("has a source without strides");
+    Value index = code.i64(0);
+    for (auto [position, stride] : llvm::zip(op.getMixedOffsets(), strides)) {
+      auto constant = getConstantIntValue(position);
+      Value value = constant ? code.i64(*constant) : asI64(cast<Value>(position));
+      index = code.add(index, code.mul(value, code.i64(stride)));
+    }
+    addresses[op.getResult()] = code.address(address(op.getSource()), index, op.getType().getElementType());
+    return success();
+  }
+  LogicalResult convertOp(exec::CopyOp op) {
+    Value bytes = code.i64(exec::getBytes(typeOf(op.getSource())));
+    // The same memory is legal, and memmove takes it.
+    LLVM::MemmoveOp::create(builder, code.loc, address(op.getTarget()), address(op.getSource()), bytes, false);
+    return success();
+  }
+  LogicalResult convertOp(exec::FillOp op) {
+    MemRefType type = typeOf(op.getTarget());
+    auto number = dyn_cast<FloatAttr>(op.getValue());
+    auto integer = dyn_cast<IntegerAttr>(op.getValue());
+    bool isZero = number ? number.getValue().isPosZero() : integer && integer.getValue().isZero();
+    if (isZero) {
+      Value zero = LLVM::ConstantOp::create(builder, code.loc, builder.getI8Type(), builder.getI8IntegerAttr(0));
+      LLVM::MemsetOp::create(builder, code.loc, address(op.getTarget()), zero, code.i64(exec::getBytes(type)), false);
+      return success();
+    }
+    Value value = arith::ConstantOp::create(
+        builder, code.loc, number ? cast<TypedAttr>(FloatAttr::get(code.f32Type(), number.getValueAsDouble())) : op.getValue());
+    code.independentLoop(code.i64(0), code.i64(type.getNumElements()), {}, [&](Value index, ValueRange) {
+      code.store(value, address(op.getTarget()), index, type.getElementType());
+      return SmallVector<Value>();
+    });
+    return success();
+  }
+  LogicalResult convertOp(exec::LaunchOp op) {
+    if (!op.getExtent() || !op.getGrain())
+      return op.emitOpError("has no extent and grain; kernels are emitted before the lowering");
+    SmallVector<Value> buffers(op.getInputs());
+    buffers.append(op.getOutputs().begin(), op.getOutputs().end());
+    Value kernel = LLVM::AddressOfOp::create(builder, code.loc, code.ptrType(), op.getKernelAttr());
+    runtime.call(code, "ulsc_launch", {context, kernel, addressArray(buffers, op.getScalars()),
+                                       code.i64(*op.getExtent()), code.i64(*op.getGrain())});
+    return success();
+  }
+  LogicalResult convertOp(exec::CallOp op) {
+    SmallVector<Value> arguments = {context};
+    arguments.push_back(op.getFrame() ? address(op.getFrame())
+                                      : Value(LLVM::ZeroOp::create(builder, code.loc, code.ptrType())));
+    for (Value argument : op.getArgs())
+      arguments.push_back(isa<MemRefType>(argument.getType()) ? address(argument) : asI64(argument));
+    LLVM::CallOp::create(builder, code.loc, TypeRange(), op.getCallee(), arguments);
+    return success();
+  }
+  LogicalResult convertOp(exec::GemmOp op) {
+    Value workspace = op.getWorkspace() ? address(op.getWorkspace())
+                                        : Value(LLVM::ZeroOp::create(builder, code.loc, code.ptrType()));
+    runtime.call(code, "ulsc_gemm", {context, runtime.gemmDescriptor(code, op), address(op.getA()),
+                                     address(op.getB()), address(op.getC()), workspace});
+    return success();
+  }
+  LogicalResult convertOp(exec::CollectiveStartOp op) {
+    Value descriptor = runtime.collectiveDescriptor(code, op);
+    Value inputs = addressArray(SmallVector<Value>(op.getInputs()));
+    Value outputs = addressArray(SmallVector<Value>(op.getOutputs()));
+    runtime.call(code, "ulsc_collective_start", {context, descriptor, inputs, outputs, code.i32(op.getSlot())});
+    return success();
+  }
+  LogicalResult convertOp(exec::CollectiveWaitOp op) {
+    runtime.call(code, "ulsc_collective_wait", {context, code.i32(op.getSlot())});
+    return success();
+  }
+  Value controlAddress(int64_t offset) { return code.addressBytes(code.loadPointer(context, 1), offset); }
+  LogicalResult convertOp(exec::ReadControlOp op) {
+    Type type = typeOf(op.getTarget()).getElementType();
+    Value from = controlAddress(exec::lookupControlField(op.getField())->offset);
+    code.store(code.load(from, code.i64(0), type), address(op.getTarget()), code.i64(0), type);
+    return success();
+  }
+  LogicalResult convertOp(exec::WriteControlOp op) {
+    Type type = typeOf(op.getSource()).getElementType();
+    Value to = controlAddress(exec::lookupControlField(op.getField())->offset);
+    code.store(code.load(address(op.getSource()), code.i64(0), type), to, code.i64(0), type);
+    return success();
+  }
+  LogicalResult convertOp(exec::CoordinateOp op) {
+    Value value = code.load(controlAddress(exec::getCoordinateOffset(op.getAxis())), code.i64(0), code.i64Type());
+    if (op.getResult().getType().isIndex())
+      value = arith::IndexCastOp::create(builder, code.loc, builder.getIndexType(), value);
+    op.getResult().replaceAllUsesWith(value);
+    return success();
+  }
+  LogicalResult convertOp(exec::ReturnOp op) {
+    LLVM::ReturnOp::create(builder, code.loc, ValueRange());
+    return success();
+  }
+
+  RuntimeCalls &runtime;
+  exec::FunctionOp source;
+  OpBuilder builder;
+  CodeBuilder code;
+  Value context, frame;
+  SmallVector<Operation *> converted;
+  DenseMap<Value, Value> addresses;
+};
+
+struct ConvertExecToLLVM : public ulsc::impl::ConvertExecToLLVMPassBase<ConvertExecToLLVM> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    RuntimeCalls runtime(module);
+    if (auto manifest = module->getAttrOfType<StringAttr>("exec.manifest")) {
+      runtime.defineString("ulsc_manifest", manifest.getValue(), /*isExported=*/true);
+      module->removeAttr("exec.manifest");
+    }
+    for (auto function : llvm::make_early_inc_range(module.getOps<exec::FunctionOp>()))
+      if (failed(FunctionConverter(runtime, function).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,82 @@
+//===- EmitCpuKernels.cpp - Turn kernels into functions of loops -*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/SymbolTable.h"
+#include "passes/Lower/EmitKernel.h"
+#include "passes/Lower/Passes.h"
+
+namespace ulsc {
+#define GEN_PASS_DEF_EMITCPUKERNELSPASS
+#include "passes/Lower/LowerPasses.h.inc"
+} // namespace ulsc
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::lower;
+
+LLVM::LLVMFuncOp ulsc::lower::createKernelFunction(OpBuilder &builder, Location loc, StringRef name) {
+  MLIRContext *context = builder.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context), i64 = builder.getI64Type();
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer, pointer, i64, i64, i64});
+  auto function = LLVM::LLVMFuncOp::create(builder, loc, name, type, LLVM::Linkage::Internal);
+  Block *entry = function.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entry);
+  return function;
+}
+
+namespace {
+
+struct Launchable {
+  int64_t extent, grain;
+};
+
+/// Emits `kernel` as a function before it.
+Launchable emitKernel(exec::KernelOp kernel) {
+  OpBuilder builder(kernel);
+  StringAttr name = kernel.getSymNameAttr();
+  LLVM::LLVMFuncOp function = createKernelFunction(builder, kernel.getLoc(), name);
+  CodeBuilder code(builder, kernel.getLoc());
+  KernelValues values(code, kernel, function);
+  Value begin = function.getArgument(2), end = function.getArgument(3);
+  Launchable result;
+  if (isTranspose(kernel)) {
+    emitTransposeKernel(code, kernel, values, begin, end);
+    result = {getTransposeExtent(kernel), 1};
+  } else {
+    KernelPlan plan(kernel);
+    if (kernel.getKind() == exec::KernelKind::Rows)
+      emitRowKernel(code, plan, values, begin, end);
+    else if (kernel.getKind() == exec::KernelKind::Columns)
+      emitColumnKernel(code, plan, values, begin, end);
+    else
+      emitScatterKernel(code, plan, values, begin, end);
+    result = {plan.extent, plan.grain};
+  }
+  LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
+  kernel.erase();
+  return result;
+}
+
+struct EmitCpuKernels : public ulsc::impl::EmitCpuKernelsPassBase<EmitCpuKernels> {
+  void runOnOperation() override {
+    llvm::DenseMap<StringAttr, Launchable> emitted;
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<exec::KernelOp>())) {
+      StringAttr name = kernel.getSymNameAttr();
+      emitted[name] = emitKernel(kernel);
+    }
+    Builder builder(&getContext());
+    getOperation().walk([&](exec::LaunchOp launch) {
+      auto found = emitted.find(launch.getKernelAttr().getAttr());
+      if (found == emitted.end())
+        return;
+      launch.setExtentAttr(builder.getI64IntegerAttr(found->second.extent));
+      launch.setGrainAttr(builder.getI64IntegerAttr(found->second.grain));
+    });
+  }
+};
+
+} // namespace
