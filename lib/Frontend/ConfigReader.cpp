@@ -9,6 +9,8 @@
 #include "ulsc/Support/Nearest.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 
@@ -169,10 +171,18 @@ int64_t ConfigReader::getInteger(ArrayRef<StringRef> names, int64_t least, int64
   return harmless;
 }
 
+/// As few digits as the number has.
+static std::string formatNumber(double number) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << llvm::format("%g", number);
+  return text;
+}
+
 double ConfigReader::getNumber(StringRef name, double least, double most, bool closed,
                                std::optional<double> fallback) const {
   std::string expected = "a number " + std::string(closed ? "from " : "above ") +
-                         llvm::formatv("{0} to {1}", least, most).str();
+                         formatNumber(least) + " to " + formatNumber(most);
   double harmless = fallback.value_or(most);
   if (select(name, !fallback, expected).empty())
     return harmless;

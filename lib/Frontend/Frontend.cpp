@@ -80,8 +80,10 @@ static const Family *findFamily(const ConfigReader &config) {
 static void attachAttributes(ModuleOp module, const Family &family, const ImportedModel &model, const JsonFile &file,
                              const ImportOptions &options) {
   Builder b(module.getContext());
-  StringRef directory = llvm::sys::path::parent_path(file.getPath());
-  StringRef name = llvm::sys::path::filename(directory);
+  // A model is called as its file, or as the directory of a file that is called as all are.
+  StringRef name = llvm::sys::path::stem(file.getPath());
+  if (name == "config")
+    name = llvm::sys::path::filename(llvm::sys::path::parent_path(file.getPath()));
   auto named = [&](StringRef key, Attribute value) { return b.getNamedAttr(key, value); };
   module->setAttr("uls.model",
                   b.getDictionaryAttr({named("family", b.getStringAttr(family.name)),
