@@ -61,13 +61,13 @@ public:
       mesh = op.getMesh();
   }
 
-  LogicalResult build(json::Object &document, int64_t threads) {
+  LogicalResult build(json::Object &document) {
     document["schema"] = "ulsc.manifest/1";
     document["model"] = copy("uls.model");
     document["compile"] = buildCompile();
     document["mesh"] = buildMesh();
     document["batch"] = copy("uls.batch");
-    document["arena"] = buildArena(threads);
+    document["arena"] = buildArena();
     document["groups_optimizer"] = buildOptimizerGroups();
     document["groups"] = buildGroups();
     document["collectives"] = copy("exec.collectives", /*isArray=*/true);
@@ -116,8 +116,10 @@ private:
     return json::Object{{"axes", std::move(axes)}};
   }
 
-  json::Object buildArena(int64_t threads) {
-    json::Object arena{{"bytes", static_cast<int64_t>(entry.getFrameBytes().value_or(0))}, {"threads", threads}};
+  json::Object buildArena() {
+    auto threads = entry->getAttrOfType<IntegerAttr>("exec.threads");
+    json::Object arena{{"bytes", static_cast<int64_t>(entry.getFrameBytes().value_or(0))},
+                       {"threads", threads ? threads.getInt() : 1}};
     if (auto categories = entry.getCategories())
       arena["categories"] = toJson(*categories);
     return arena;
@@ -154,8 +156,8 @@ private:
 
   /// What all tensors of one parameter share.
   json::Object describe(uls::ParamOp param, StringRef name, StringRef role, dist::ShardingAttr sharding) {
-    json::Object object{{"name", name},
-                        {"role", role},
+    json::Object object{{"name", name.str()},
+                        {"role", role.str()},
                         {"parameter", param.getSymName()},
                         {"shape", toArray(param.getTensorType().getShape())},
                         {"logical_shape", toArray(param.getUnpaddedShape())},
@@ -230,12 +232,12 @@ private:
 
 } // namespace
 
-FailureOr<std::string> ulsc::buildManifest(ModuleOp module, int64_t threads) {
+FailureOr<std::string> ulsc::buildManifest(ModuleOp module) {
   for (auto function : module.getOps<exec::FunctionOp>()) {
     if (!function.getEntry())
       continue;
     json::Object document;
-    if (failed(ManifestBuilder(module, function).build(document, threads)))
+    if (failed(ManifestBuilder(module, function).build(document)))
       return failure();
     std::string text;
     llvm::raw_string_ostream(text) << json::Value(std::move(document));

@@ -75,7 +75,9 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
       auto function = emitter.emitStep(step);
       if (failed(function))
         return signalPassFailure();
-      (*function)->setAttr("exec.collective_slots", Builder(module.getContext()).getI64IntegerAttr(state.slots[kEntryName]));
+      Builder builder(module.getContext());
+      (*function)->setAttr("exec.collective_slots", builder.getI64IntegerAttr(state.slots[kEntryName]));
+      (*function)->setAttr("exec.threads", builder.getI64IntegerAttr(threads));
       done.push_back(step);
     }
     for (Operation *op : done)

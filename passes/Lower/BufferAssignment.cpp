@@ -101,10 +101,7 @@ void BufferAssignment::createPersistents() {
     bool isWritten = written.contains(get.getName());
     classes.add(id, get.getResult(), 0, 0, isWritten ? timeline.getLastUse(get.getResult()) : timeline.getEnd());
   });
-  body.walk([&](exec::PutOp put) {
-    unsigned id = create(put.getName(), put.getValue().getType());
-    classes.occupy(id, timeline.getPoint(put), timeline.getEnd(), put);
-  });
+  body.walk([&](exec::PutOp put) { create(put.getName(), put.getValue().getType()); });
 }
 
 void BufferAssignment::createValues(Block &block) {
@@ -213,7 +210,12 @@ void BufferAssignment::collectTies(Operation *op) {
   };
   if (auto put = dyn_cast<exec::PutOp>(op)) {
     unsigned id = persistents.lookup(put.getName()).classId;
-    request(put.getValue().getAsOpaquePointer(), op, true, [=] { classes.join(put->getOperand(0), id, 0); });
+    // The value stays; where it can't be made in place, its copy does.
+    classes.extend(put->getOperand(0), timeline.getPoint(op), timeline.getEnd());
+    ties.push_back({true, [=] {
+                      if (!classes.join(put->getOperand(0), id, 0))
+                        classes.occupy(id, timeline.getPoint(op), timeline.getEnd(), op);
+                    }});
   } else if (auto loop = dyn_cast<uls::MicrobatchesOp>(op)) {
     for (auto [init, argument] : llvm::zip_equal(loop.getInits(), loop.getBody().front().getArguments().drop_front()))
       require(init, argument);

@@ -21,6 +21,7 @@
 using namespace mlir;
 
 void ulsc::buildCpuPipeline(OpPassManager &passes) {
+  passes.addPass(createAttachManifestPass());
   passes.addPass(createDeduplicateKernelsPass());
   passes.addPass(createEmitCpuAttentionPass());
   passes.addPass(createEmitCpuKernelsPass());

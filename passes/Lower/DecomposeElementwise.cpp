@@ -96,15 +96,11 @@ struct DecomposeElementwise : RewritePattern {
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     const ScalarForm *form = forms.lookup(op);
-    if (!form || op->getNumResults() != 1 || op->use_empty())
+    // A field of the control block is read where it is used, or into a buffer.
+    if (!form || isa<uls::ControlOp>(op) || op->use_empty())
       return failure();
     auto result = cast<RankedTensorType>(op->getResult(0).getType());
     if (!result.hasStaticShape() || (result.getRank() == 0 && op->getParentOfType<exec::KernelOp>()))
-      return failure();
-    // Scalar expressions disappear into their users; what is left of them has users of another kind.
-    if (result.getRank() == 0 && llvm::any_of(op->getUsers(), [&](Operation *user) { return forms.lookup(user); }) &&
-        llvm::all_of(op->getOperands(), [](Value v) { return v.getDefiningOp<uls::ConstantOp>(); }) &&
-        llvm::all_of(op->getUsers(), [&](Operation *user) { return forms.lookup(user); }))
       return failure();
     ElementReader reader(forms);
     for (Value operand : op->getOperands())

@@ -27,7 +27,7 @@ using namespace ulsc::lower;
 /// Whether `op` is one of those that the assignment of buffers understands as they are.
 static bool isLeft(Operation *op) {
   return isa<uls::AttentionOp, uls::AttentionGradOp, uls::CallOp, uls::MicrobatchesOp, uls::MicrobatchOp, uls::YieldOp,
-             uls::ReshapeOp, uls::SliceOp, uls::ConcatOp, uls::ConstantOp, uls::ReportOp, uls::BlockOp, uls::StepOp,
+             uls::ReshapeOp, uls::SliceOp, uls::ConcatOp, uls::ConstantOp, uls::ControlOp, uls::ReportOp, uls::BlockOp, uls::StepOp,
              uls::ParamOp, uls::StateOp>(op) ||
          !isa<uls::UlsDialect>(op->getDialect());
 }
