@@ -128,7 +128,11 @@ struct SinkAccumulation : ulsc::impl::SinkAccumulationPassBase<SinkAccumulation>
     Variants variants(module);
     for (auto step : module.getOps<uls::StepOp>()) {
       DominanceInfo dominance(step);
-      step.walk([&](uls::CallOp call) { sink(call, variants, dominance); });
+      // Sinking erases accumulations that a walk would come to next.
+      SmallVector<uls::CallOp> calls;
+      step.walk([&](uls::CallOp call) { calls.push_back(call); });
+      for (uls::CallOp call : calls)
+        sink(call, variants, dominance);
     }
     eraseUncalled(module);
   }
