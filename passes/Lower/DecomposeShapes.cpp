@@ -111,13 +111,17 @@ struct DecomposeSlice : OpRewritePattern<uls::SliceOp> {
     if (isOutermost(input, op.getDim()))
       return failure();
     auto type = cast<RankedTensorType>(op.getType());
-    SmallVector<AffineExpr> expressions;
-    for (int64_t i = 0; i < type.getRank(); ++i)
-      expressions.push_back(getAffineDimExpr(i, getContext()));
-    expressions[op.getDim()] = expressions[op.getDim()] + op.getOffset();
-    AffineMap map = AffineMap::get(type.getRank(), 0, expressions, getContext());
-    rewriter.replaceOp(op, buildElementwise(rewriter, op.getLoc(), type, {{op.getInput(), map}}, "slice",
-                                            [](OpBuilder &, Location, ValueRange v) { return v[0]; }));
+    // Read by index: a shifted map would claim the operand's whole dimension.
+    rewriter.replaceOp(op, buildElementwise(rewriter, op.getLoc(), type, {}, "slice",
+                                            [&](OpBuilder &b, Location l, ValueRange) -> Value {
+                                              SmallVector<Value> indices;
+                                              for (int64_t i = 0; i < type.getRank(); ++i)
+                                                indices.push_back(linalg::IndexOp::create(b, l, i));
+                                              Value low = arith::ConstantOp::create(b, l, b.getIndexAttr(op.getOffset()));
+                                              indices[op.getDim()] = arith::AddIOp::create(b, l, indices[op.getDim()], low);
+                                              Value element = tensor::ExtractOp::create(b, l, op.getInput(), indices);
+                                              return convertElement(b, l, element, getComputeType(type.getElementType()));
+                                            }));
     return success();
   }
 };
