@@ -180,13 +180,13 @@ private:
     for (Operation &op : callee.getBody().front()) {
       for (OpOperand &operand : op.getOpOperands()) {
         Value value = operand.get();
-        bool isPart = false;
-        while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
-          isPart = true;
+        while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
           value = view.getViewSource();
-        }
         if (value != argument || isa<ViewLikeOpInterface>(op))
           continue;
+        // A view of all bytes is the argument in another shape.
+        bool isPart = exec::getBytes(cast<ShapedType>(operand.get().getType())) !=
+                      exec::getBytes(cast<ShapedType>(argument.getType()));
         if (isPart || isa<exec::CallOp, exec::GemmOp>(op))
           if (!isa<exec::GemmOp>(op) || cast<exec::GemmOp>(op).getAccumulate() ||
               cast<exec::GemmOp>(op).getC() != operand.get())
