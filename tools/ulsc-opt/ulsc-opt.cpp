@@ -24,9 +24,10 @@ int main(int argc, char **argv) {
   ulsc::registerLowerPasses();
   ulsc::registerCpuPipeline();
   mlir::DialectRegistry registry;
-  registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
-                  mlir::func::FuncDialect, mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
-                  mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
-                  mlir::tensor::TensorDialect, mlir::vector::VectorDialect, ulsc::exec::ExecDialect>();
+  registry
+      .insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
+              mlir::func::FuncDialect, mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
+              mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
+              mlir::tensor::TensorDialect, mlir::vector::VectorDialect, ulsc::exec::ExecDialect>();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "ulsc optimizer driver\n", registry));
 }
