@@ -21,7 +21,7 @@ endif()
 find_program(ULSC_CCACHE ccache)
 if(ULSC_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ULSC_CCACHE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     add_compile_options("SHELL:$<$<COMPILE_LANGUAGE:CXX>:-Xclang -fno-pch-timestamp>")
@@ -49,7 +49,7 @@ target_compile_options(ulsc_mlir INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 target_link_libraries(ulsc_mlir INTERFACE MLIR LLVM nlohmann_json::nlohmann_json)
 
 # What nearly every compiler source includes, compiled once per build folder.
-file(WRITE ${PROJECT_BINARY_DIR}/pch/Pch.cpp "// Carrier of the precompiled header.\n")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/pch/Pch.cpp CONTENT "// Carrier of the precompiled header.\n")
 add_library(ulsc_pch OBJECT ${PROJECT_BINARY_DIR}/pch/Pch.cpp)
 target_link_libraries(ulsc_pch PRIVATE ulsc_mlir)
 target_precompile_headers(ulsc_pch PRIVATE
@@ -58,16 +58,44 @@ target_precompile_headers(ulsc_pch PRIVATE
   <mlir/Interfaces/InferTypeOpInterface.h> <mlir/Interfaces/SideEffectInterfaces.h>
   <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h> <mlir/Transforms/GreedyPatternRewriteDriver.h>)
 
+# A precompiled header holds its folder's absolute path, so that two worktrees' never have the same bytes. Beside a file of
+# this name ccache takes its contents for the header's; what else matters is in the command line.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/CMakeFiles/ulsc_pch.dir/cmake_pch.hxx.pch.sum CONTENT
+     "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} LLVM ${LLVM_PACKAGE_VERSION}\n")
+
+# Names the header relative to the build folder, where Ninja runs compilers: CMake's own flags have its absolute path, which would
+# keep worktrees from sharing the compiler cache.
+function(ulsc_use_precompiled_header name)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_GENERATOR STREQUAL "Ninja")
+    set(header CMakeFiles/ulsc_pch.dir/cmake_pch.hxx)
+    target_compile_options(${name} PRIVATE
+      "SHELL:-Winvalid-pch -Xclang -include-pch -Xclang ${header}.pch -Xclang -include -Xclang ${header}")
+    add_dependencies(${name} ulsc_pch)
+  else()
+    target_precompile_headers(${name} REUSE_FROM ulsc_pch)
+  endif()
+endfunction()
+
 # ulsc_add_library(NAME SOURCE... [DEPENDS TARGET...] [LINK LIBRARY...]): a static library of the compiler.
 # DEPENDS are generated headers.
 function(ulsc_add_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC ulsc_mlir ${ARG_LINK})
-  target_precompile_headers(${name} REUSE_FROM ulsc_pch)
+  ulsc_use_precompiled_header(${name})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  set_property(GLOBAL APPEND PROPERTY ULSC_LIBRARIES ${name})
+endfunction()
+
+# ulsc_add_shared_library(NAME): all compiler libraries so far in one shared library, which the tools and out-of-tree
+# plugins link: a plugin must see the same dialects, not a second copy of them.
+function(ulsc_add_shared_library name)
+  get_property(libraries GLOBAL PROPERTY ULSC_LIBRARIES)
+  list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
+  add_library(${name} SHARED ${libraries})
+  target_link_libraries(${name} PUBLIC ulsc_mlir)
 endfunction()
 
 # ulsc_tablegen(TARGET TD OUTPUT ARGUMENT... [OUTPUT ARGUMENT...]): runs mlir-tblgen; each OUTPUT ends in .inc.

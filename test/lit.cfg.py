@@ -1,5 +1,6 @@
 """Text tests: ulsc-opt and its kind on .mlir files, checked by FileCheck."""
 import os
+import sys
 
 import lit.formats
 
@@ -11,3 +12,4 @@ config.test_exec_root = config.binary_dir
 config.environment["PATH"] = os.pathsep.join(
     [config.tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
 )
+config.substitutions.append(("%python", sys.executable))

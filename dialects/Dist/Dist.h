@@ -43,10 +43,14 @@ struct PartitionState {
   llvm::SmallVector<ShardingAttr> operandShardings;
   /// How the results should lie (by propagation; partials are the op's to decide).
   llvm::SmallVector<ShardingAttr> resultShardings;
+  /// For each operand, mesh axis to the annotation by which it shards the operand; causes quote it.
+  llvm::SmallVector<mlir::DictionaryAttr> operandOrigins;
   /// Global types of the original op.
   llvm::SmallVector<mlir::Type> operandTypes, resultTypes;
 };
 
+/// Name of an op in messages and causes: the source model's path, if its location has one.
+std::string describeLocation(mlir::Location loc);
 } // namespace ulsc::dist
 
 #include "dialects/Dist/DistInterfaces.h.inc"

@@ -139,7 +139,7 @@ def Dist_ShardingRule : Dist_Attr<"ShardingRule", "rule"> {
   let description = [{
     Names the factors of each dimension of operands and results, and the kind of those that are not plain
     pass-through. A dimension of several factors (a reshape) writes them major to minor, joined by `*`, the
-    sizes of all but one given in `sizes`; `...` stands for leading dimensions shared by all tensors that write it; `[]` is a scalar and
+    sizes of all but one given in `sizes`; `...` stands for the dimensions shared by all tensors that write it; `[]` is a scalar and
     `_` a dimension without a factor, which must stay whole.
 
     Kinds: `reduction={k}` (sum) and `max={k}` leave the result partial when the factor is sharded;

@@ -21,3 +21,17 @@ StringRef PermuteOp::getKind() { return "permute"; }
 CollectiveOpInterface StartOp::getCollective() {
   return llvm::cast<CollectiveOpInterface>(getBody().front().front());
 }
+
+std::string ulsc::dist::describeLocation(Location loc) {
+  std::string text;
+  loc->walk([&](Location inner) {
+    if (auto name = llvm::dyn_cast<NameLoc>(inner)) {
+      text = name.getName().str();
+      return WalkResult::interrupt();
+    }
+    if (auto file = llvm::dyn_cast<FileLineColLoc>(inner); file && text.empty())
+      text = ("line " + Twine(file.getLine())).str();
+    return WalkResult::advance();
+  });
+  return text.empty() ? "here" : text;
+}

@@ -112,17 +112,16 @@ private:
     body.split(entries, ',', -1, /*KeepEmpty=*/false);
     for (StringRef &entry : entries)
       entry = entry.trim();
-    int64_t leading = type.getRank() - int64_t(entries.size());
-    if (!entries.empty() && entries.front() == "...") {
-      ++leading;
-      for (int64_t i = 0; i < leading; ++i)
-        dims.push_back({factorIndex(("." + Twine(i)).str())});
-      entries.erase(entries.begin());
-      leading = 0;
-    }
-    if (leading != 0)
+    int64_t shared = type.getRank() - int64_t(entries.size()) + 1;
+    int64_t numShared = llvm::count(entries, "...");
+    if (numShared > 1 || (numShared == 1 ? shared < 0 : shared != 1))
       return fail("'[" + body + "]' does not fit a tensor of rank " + Twine(type.getRank()));
     for (StringRef entry : entries) {
+      if (entry == "...") {
+        for (int64_t i = 0; i < shared; ++i)
+          dims.push_back({factorIndex(("." + Twine(i)).str())});
+        continue;
+      }
       DimFactors factors;
       SmallVector<StringRef> names;
       if (entry != "_")
@@ -194,9 +193,11 @@ private:
         bool all = name == "...";
         if (!all && !indices.count(name))
           return fail("'" + key + "' names factor '" + name + "', which does not exist");
-        for (Factor &factor : rule.factors)
-          if (all ? StringRef(factor.name).starts_with(".") : factor.name == name)
-            factor.kind = kind;
+        if (!all)
+          rule.factors[indices[name]].kind = kind;
+        for (unsigned i = 0; all && i < rule.factors.size(); ++i)
+          if (StringRef(rule.factors[i].name).starts_with("."))
+            rule.factors[i].kind = kind;
       }
     return success();
   }

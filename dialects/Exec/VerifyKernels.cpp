@@ -197,32 +197,43 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
-/// Structure of the body: called by emission and by tests, after the ops of the body have verified.
 LogicalResult YieldOp::verify() {
   auto kernel = cast<KernelOp>((*this)->getParentOp());
+  Block &body = kernel.getBody().front();
+  // Ops of a higher dialect (an update rule's) stand here until the next pass makes loops of them.
+  if (body.getOps<linalg::GenericOp>().empty() && body.getOps<ScatterAddOp>().empty())
+    return success();
   SmallVector<int64_t> rowSizes = getRowSizes(kernel);
   if (rowSizes.size() != kernel.getRowDims())
     return emitOpError("ends a kernel of ")
            << kernel.getRowDims() << " row dimensions, which none of its ops has";
-  for (auto op : kernel.getBody().front().getOps<linalg::GenericOp>())
-    if (failed(verifyGeneric(kernel, op, rowSizes)) || failed(verifyExtracts(kernel, op)) ||
-        failed(verifyBody(op)))
+  for (auto op : body.getOps<linalg::GenericOp>())
+    if (failed(verifyGeneric(kernel, op, rowSizes)) || failed(verifyExtracts(kernel, op)))
       return failure();
-  if (failed(verifyOps(kernel)))
-    return failure();
-  if (getValues().empty())
-    return emitOpError("yields nothing");
   for (Value value : getValues())
-    if (!value.getDefiningOp() || !isa<linalg::GenericOp, ScatterAddOp>(value.getDefiningOp()))
+    if (!value.getDefiningOp() || isa<tensor::EmptyOp>(value.getDefiningOp()))
       return emitOpError("yields a value that the kernel does not compute");
-  if (kernel.getKind() == KernelKind::Columns && failed(verifyColumns(kernel, *this)))
-    return failure();
-  bool scatters = !kernel.getBody().front().getOps<ScatterAddOp>().empty();
+  bool scatters = !body.getOps<ScatterAddOp>().empty();
   if (scatters != (kernel.getKind() == KernelKind::Scatter))
     return emitOpError("ends a kernel of kind ")
            << stringifyKernelKind(kernel.getKind()) << (scatters ? " with" : " without")
            << " an exec.scatter_add";
   return success();
+}
+
+LogicalResult KernelOp::verifyLowered() {
+  for (auto op : getBody().front().getOps<linalg::GenericOp>())
+    if (failed(verifyBody(op)))
+      return failure();
+  if (failed(verifyOps(*this)))
+    return failure();
+  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  if (yield.getValues().empty())
+    return yield.emitOpError("yields nothing");
+  for (Value value : yield.getValues())
+    if (!value.getDefiningOp() || !isa<linalg::GenericOp, ScatterAddOp>(value.getDefiningOp()))
+      return yield.emitOpError("yields a value that the kernel does not compute");
+  return getKind() == KernelKind::Columns ? verifyColumns(*this, yield) : success();
 }
 
 LogicalResult ScatterAddOp::verify() {
@@ -284,5 +295,18 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     if (scalar.getType() != arguments[tensors + i])
       return emitOpError("scalar ") << i << " is " << scalar.getType() << ", but @" << getKernel()
                                     << " has " << arguments[tensors + i] << " there";
+  return success();
+}
+
+LogicalResult ApplyOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("applies @") << getKernel() << ", which is no exec.kernel";
+  SmallVector<Type> types(getInputs().getTypes());
+  llvm::append_range(types, getScalars().getTypes());
+  if (ArrayRef<Type>(types) != kernel.getArgumentTypes() || getResultTypes() != kernel.getResultTypes())
+    return emitOpError("has operands and results of type ")
+           << FunctionType::get(getContext(), types, getResultTypes()) << ", but @" << getKernel() << " is "
+           << kernel.getFunctionType();
   return success();
 }

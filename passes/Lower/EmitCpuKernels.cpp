@@ -68,6 +68,8 @@ struct EmitCpuKernels : public ulsc::impl::EmitCpuKernelsPassBase<EmitCpuKernels
     llvm::DenseMap<StringAttr, Launchable> emitted;
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<exec::KernelOp>())) {
       StringAttr name = kernel.getSymNameAttr();
+      if (failed(kernel.verifyLowered()))
+        return signalPassFailure();
       emitted[name] = emitKernel(kernel);
     }
     Builder builder(&getContext());

@@ -1,9 +1,8 @@
-//===- Passes.h - Passes that lower exec to machine code -*- C++ -*-===//
+//===- Passes.h - Stage from one rank's values to its program on buffers ----------*- C++ -*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
-//===----------------------------------------------------------------------===//
-
+//===---------------------------------------------------------------------------------------===//
 #ifndef ULSC_PASSES_LOWER_PASSES_H
 #define ULSC_PASSES_LOWER_PASSES_H
 
@@ -15,24 +14,47 @@ class OpPassManager;
 namespace arith {
 class ArithDialect;
 } // namespace arith
+namespace linalg {
+class LinalgDialect;
+} // namespace linalg
+namespace LLVM {
+class LLVMDialect;
+} // namespace LLVM
 namespace math {
 class MathDialect;
 } // namespace math
 namespace scf {
 class SCFDialect;
 } // namespace scf
-namespace LLVM {
-class LLVMDialect;
-} // namespace LLVM
+namespace tensor {
+class TensorDialect;
+} // namespace tensor
 } // namespace mlir
 
 namespace ulsc {
+namespace exec {
+class ExecDialect;
+} // namespace exec
 
 #define GEN_PASS_DECL
 #include "passes/Lower/LowerPasses.h.inc"
 
 #define GEN_PASS_REGISTRATION
 #include "passes/Lower/LowerPasses.h.inc"
+
+/// What the lowering to `exec` is told.
+struct LowerOptions {
+  /// Threads per rank that scratch buffers are sized for.
+  int64_t threads = 2;
+  /// Fill buffers with NaN after their last use, for tests.
+  bool poison = false;
+};
+
+/// From the scheduled stage to `exec` with every offset: all passes of this folder, in order.
+void buildLowerPipeline(mlir::OpPassManager &manager, const LowerOptions &options = {});
+
+/// Registers the stage's pipeline as `ulsc-lower-pipeline`.
+void registerLowerPipeline();
 
 /// From exec with planned buffers to the llvm dialect, for the CPU.
 void buildCpuPipeline(mlir::OpPassManager &passes);

@@ -1,13 +1,154 @@
-//===- Passes.td - Passes that lower exec to machine code ---------------*- tablegen -*-===//
+//===- Passes.td - Passes from one rank's values to its program on buffers -*- tablegen -*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
-//===-------------------------------------------------------------------------------------===//
+//===---------------------------------------------------------------------------------------===//
 
-#ifndef ULSC_PASSES_LOWER
-#define ULSC_PASSES_LOWER
+#ifndef ULSC_PASSES_LOWER_PASSES_TD
+#define ULSC_PASSES_LOWER_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+
+//===---------------------------------------------------------------------------------------===//
+// From values to exec
+//===---------------------------------------------------------------------------------------===//
+
+class Lower_Pass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect", "::ulsc::exec::ExecDialect"];
+}
+
+def ExpandContextsPass : Lower_Pass<"ulsc-expand-contexts"> {
+  let summary = "passes a call's context as two numbers";
+  let description = [{
+    Requires the scheduled stage. Every `!uls.context` argument of a block becomes two `i64`, the layer index and the first global row, and calls
+    pass them. Leaves `!uls.context` only between a cast from the two numbers and the ops that use it.
+
+    ```mlir
+    %c = uls.make_context %m rows 4
+    %y = uls.call @b(%x, %c) {layer = 3 : i64} : (tensor<4xf32>, !uls.context) -> tensor<4xf32>
+    // becomes
+    %row = arith.muli %m, %c4
+    %y = uls.call @b(%x, %c3, %row) : (tensor<4xf32>, i64, i64) -> tensor<4xf32>
+    ```
+  }];
+}
+
+def SinkAccumulationPass : Lower_Pass<"ulsc-sink-accumulation"> {
+  let summary = "moves the accumulation of gradients into the blocks that make them";
+  let description = [{
+    Requires the scheduled stage. A loop over one microbatch is inlined; what is added to zeros is the sum; and where a result of a call is
+    only added to an accumulator, a variant of the block takes the accumulator and gives the sum, so that the product that makes the gradient
+    adds in place. The variant's argument names its result in `exec.accumulates`.
+
+    ```mlir
+    %dw = uls.call @b.bwd(%dy) : (tensor<4xf32>) -> tensor<4xf32>
+    %a1 = uls.accumulate %a0, %dw : tensor<4xf32>, tensor<4xf32>
+    // becomes
+    %a1 = uls.call @b.bwd.acc(%dy, %a0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    ```
+  }];
+}
+
+def LowerStatePass : Lower_Pass<"ulsc-lower-state"> {
+  let summary = "makes the reads and writes of parameters and optimizer state explicit";
+  let description = [{
+    Requires the scheduled stage. Arguments of the step and `uls.materialize` become `exec.get` (and a conversion); `uls.update` becomes a
+    kernel for each size and combination of types, applied to each parameter flattened, and `exec.put`s of the new values and of the
+    gradients. Leaves neither `uls.update` nor `uls.update_rule`.
+
+    ```mlir
+    uls.update @sgd(%g) scalars (%clip) parameters ["w"] : (tensor<4x8xf32>), (tensor<f32>)
+    // becomes
+    exec.put %g in "w.gradient" : tensor<4x8xf32>
+    %p = exec.get "w" : tensor<4x8xf32>
+    %1 = exec.apply @sgd_32(%p1, %g1, %clip) scalars(%c0) …
+    exec.put %2 in "w" : tensor<4x8xf32>
+    ```
+  }];
+}
+
+def DecomposeModelOpsPass : Lower_Pass<"ulsc-decompose-model-ops"> {
+  let summary = "rewrites the named ops as linalg.generic and matrix products";
+  let description = [{
+    Requires expanded contexts. Every op that computes becomes `linalg.generic` ops on tensors, floats computed in f32 whatever is stored;
+    einsums become `exec.contract` (with transposes where letters don't collapse to strides), adding to an accumulator where their
+    sum is only accumulated. Left are attention, calls, collectives, the loop, and views: reshapes, slices and concatenations along the outermost
+    dimension.
+
+    ```mlir
+    %1 = uls.add %0, %x : tensor<4x8xf32>, tensor<4x8xf32>
+    // becomes
+    %e = tensor.empty() : tensor<4x8xf32>
+    %1 = linalg.generic … ins(%0, %x) outs(%e) { … arith.addf … }
+    ```
+  }];
+}
+
+def FormKernelsPass : Lower_Pass<"ulsc-form-kernels"> {
+  let summary = "groups generics into fused kernels";
+  let description = [{
+    Requires decomposed ops. Generics that share rows and feed one another become one `exec.kernel`, applied by `exec.apply`; reductions over rows
+    share kernels of kind columns. Cheap producers (broadcasts, indices) go into every kernel that reads them. Groups never reach across a
+    collective or the loop. Equal kernels are kept once. Leaves no `linalg.generic` outside kernels.
+
+    ```mlir
+    %1 = linalg.generic … ; %2 = linalg.generic … ins(%1) …
+    // becomes
+    %2 = exec.apply @add_gelu(%0) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+}
+
+def AssignBuffersPass : Lower_Pass<"ulsc-assign-buffers"> {
+  let summary = "turns values into buffers and blocks into exec.function";
+  let description = [{
+    Requires formed kernels. Blocks become `exec.function`s that write into buffers among their arguments, the step the entry, the loop `scf.for`,
+    collectives a start and a wait. Values share a buffer where one is the last reader of the other and the op allows it, along views, carried
+    values, accumulators and persistent buffers; a copy is made where that fails. Numbers collectives and groups, in the module's attributes
+    `exec.collectives` and `exec.groups`.
+
+    ```mlir
+    uls.block @b(%x: tensor<4xf32>) -> (tensor<4xf32>) { %y = exec.apply @k(%x) … uls.yield %y }
+    // becomes
+    exec.function private @b(%x: memref<4xf32>, %y: memref<4xf32>) { exec.launch @k ins(%x …) outs(%y …) exec.return }
+    ```
+  }];
+  let options = [Option<"threads", "threads", "int64_t", /*default=*/"2",
+                        "threads per rank that scratch buffers are sized for">];
+}
+
+def PlanMemoryPass : Lower_Pass<"ulsc-plan-memory"> {
+  let summary = "gives every buffer its offset";
+  let description = [{
+    Requires assigned buffers. Callees first: their buffers get offsets in their frames, and each call a buffer for the callee's frame. In the entry,
+    persistent buffers come first and stay, the others share what follows by their lifetimes. Adds `offset`, `frame_bytes` and `categories`.
+  }];
+  let options = [Option<"poison", "poison", "bool", /*default=*/"false",
+                        "fill buffers with NaN after their last use, for tests">];
+}
+
+def CheckPlanPass : Lower_Pass<"ulsc-check-plan"> {
+  let summary = "checks by another analysis that no two live buffers overlap";
+  let description = [{
+    Requires a memory plan, changes nothing. Fails when two buffers that are live at one op share bytes, and when the transient part of the arena
+    exceeds the largest sum of live bytes by more than 3 %. Adds `exec.largest_live_bytes` to the entry.
+  }];
+}
+
+def AttachManifestPass : Lower_Pass<"ulsc-attach-manifest"> {
+  let summary = "gives the program its manifest and drops what only that described";
+  let description = [{
+    Requires a memory plan. Sets the module's `exec.manifest` to the JSON of docs/manifest.md and removes parameters, states, the mesh and the
+    attributes of the model. Leaves modules without `uls.model` as they are.
+  }];
+  let options = [Option<"threads", "threads", "int64_t", /*default=*/"2",
+                        "threads per rank that scratch buffers are sized for">];
+}
+
+//===---------------------------------------------------------------------------------------===//
+// From exec to machine code
+//===---------------------------------------------------------------------------------------===//
 
 def DeduplicateKernelsPass : Pass<"ulsc-deduplicate-kernels", "mlir::ModuleOp"> {
   let summary = "keep one of each set of kernels with the same signature and body";
@@ -50,4 +191,4 @@ def ConvertExecToLLVMPass : Pass<"ulsc-convert-exec-to-llvm", "mlir::ModuleOp"> 
   let dependentDialects = ["mlir::LLVM::LLVMDialect", "mlir::scf::SCFDialect", "mlir::arith::ArithDialect"];
 }
 
-#endif // ULSC_PASSES_LOWER
+#endif // ULSC_PASSES_LOWER_PASSES_TD

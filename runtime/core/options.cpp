@@ -197,7 +197,8 @@ std::optional<Options> parseOptions(int argc, char **argv, const Manifest &manif
         std::cout << app.help();
       return std::nullopt;
     } catch (const CLI::ParseError &error) {
-      raise(error.what());
+      raise("the command line can't be read: ", error.what(),
+            "; --help lists the flags and their values");
     }
     options.hasSeed = app.count("--seed") > 0;
     refuseExtras(app.remaining(), app);

@@ -126,7 +126,10 @@ Primitive *CpuGemm::Cache::find(const ulsc_gemm_desc &d) {
 }
 
 CpuGemm::CpuGemm(int threads) : threads(threads), cache(std::make_unique<Cache>()) {
-  nativeBf16 = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
+  // Instruction sets are bit sets; their numbers are not ordered (AVX2 with VNNI is the largest).
+  auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  nativeBf16 = (isa & wanted) == wanted;
 }
 
 CpuGemm::~CpuGemm() = default;

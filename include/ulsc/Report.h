@@ -1,0 +1,59 @@
+//===- Report.h - What a compilation tells about its program ----------------------- -*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===-------------------------------------------------------------------------------------------===//
+#ifndef ULSC_REPORT_H
+#define ULSC_REPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/JSON.h"
+
+#include <string>
+
+namespace ulsc::report {
+
+/// Number of elements of all parameters, each once, without padding.
+int64_t countParameters(mlir::ModuleOp module);
+
+/// Floating-point operations of a training step, of a module with global shapes (stages `graph` to `sharded`):
+/// `6 · parameters · tokens`, plus for each attention `12 · rows · seq · keys · heads · head size` (two products forward,
+/// four backward, two operations each), half of that where it is causal. Recomputation is not counted.
+double computeFlopsPerStep(mlir::ModuleOp module, int64_t microbatches);
+
+/// A kind of call of a collective: all calls alike in everything that is told.
+struct CollectiveRow {
+  std::string kind;
+  llvm::SmallVector<std::string> axes;
+  /// `forward`, `backward` or `update`.
+  std::string phase;
+  int64_t countPerStep = 0;
+  /// Of one call: the larger of one rank's input and output.
+  int64_t bytes = 0;
+  /// Of one call: what a rank's link carries at least, by the factors of nccl-tests.
+  double wireBytes = 0;
+  std::string dtype, source, cause;
+};
+
+/// Every collective of a step, in the order of the program. Works from the stage `local` on.
+llvm::SmallVector<CollectiveRow> collectCollectives(mlir::ModuleOp module);
+
+/// Bytes on the wire of one call with `bytes`, over `ranks` ranks.
+double computeWireBytes(llvm::StringRef kind, int64_t bytes, int64_t ranks);
+
+/// The table that `ulsc explain` prints.
+void printCollectives(llvm::raw_ostream &stream, llvm::ArrayRef<CollectiveRow> rows);
+
+/// The row of `memory` of a module of the stage `exec`: bytes of a rank by category, and the peak; empty before.
+llvm::json::Object makeMemory(mlir::ModuleOp module);
+
+/// The rows of `collectives`.
+llvm::json::Array makeCollectives(llvm::ArrayRef<CollectiveRow> rows);
+
+/// What the document of `--report` says of an annotated module: schema, model, mesh, batch.
+llvm::json::Object makeReport(mlir::ModuleOp module);
+
+} // namespace ulsc::report
+
+#endif // ULSC_REPORT_H

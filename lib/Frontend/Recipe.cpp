@@ -1,0 +1,259 @@
+//===- Recipe.cpp - Presets, recipe and command line put together ------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===-------------------------------------------------------------------------------------------===//
+
+#include "ulsc/Recipe.h"
+
+#include "lib/Frontend/RecipeFile.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::frontend;
+
+int64_t Recipe::getAxisSize(StringRef axis) const {
+  for (auto &[name, size] : mesh)
+    if (name == axis)
+      return size;
+  return 0;
+}
+
+int64_t Recipe::getDeviceCount() const {
+  int64_t count = 1;
+  for (auto &axis : mesh)
+    count *= axis.second;
+  return count;
+}
+
+const AxisRule *Recipe::findRule(StringRef logicalAxis) const {
+  for (const AxisRule &rule : rules)
+    if (rule.logicalAxis == logicalAxis)
+      return &rule;
+  return nullptr;
+}
+
+static int64_t getProduct(const Recipe &recipe, const AxisNames &axes) {
+  int64_t product = 1;
+  for (const std::string &axis : axes)
+    product *= std::max<int64_t>(recipe.getAxisSize(axis), 1);
+  return product;
+}
+
+AxisNames Recipe::getDataAxes() const {
+  const AxisRule *rule = findRule("batch");
+  return rule ? rule->meshAxes : AxisNames();
+}
+int64_t Recipe::getDataRanks() const { return getProduct(*this, getDataAxes()); }
+
+int64_t Recipe::getVocabularyMultiple() const {
+  int64_t multiple = 1;
+  if (const AxisRule *rule = findRule("vocab"))
+    multiple = getProduct(*this, rule->meshAxes);
+  // A pin may cut a vocabulary, too: any of its dimensions may be the one.
+  for (const Pin &pin : pins) {
+    for (const AxisNames &axes : pin.dims)
+      multiple = std::lcm(multiple, getProduct(*this, axes));
+    for (auto &[axis, axes] : pin.named)
+      if (axis == "vocab")
+        multiple = std::lcm(multiple, getProduct(*this, axes));
+  }
+  return multiple;
+}
+
+std::string Recipe::describe() const {
+  std::string text = "mesh ";
+  for (auto [i, axis] : llvm::enumerate(mesh))
+    text += (i ? " × " : "") + axis.first + "=" + std::to_string(axis.second);
+  text += " (" + std::to_string(getDeviceCount()) + (getDeviceCount() == 1 ? " rank)" : " ranks)");
+  if (!strategy.empty())
+    text += ", strategy " + strategy + (isStrategyImplied ? " (implied by the mesh)" : "");
+  text += "\n";
+  for (const AxisRule &rule : rules)
+    text += "  " + rule.origin + "\n";
+  for (const Pin &pin : pins)
+    text += "  " + pin.origin + "\n";
+  return text;
+}
+
+namespace {
+/// Puts together what holds for one compilation.
+class Resolver {
+public:
+  Resolver(MLIRContext *context, const RecipeOptions &options)
+      : options(options), location(NameLoc::get(StringAttr::get(context, "command line"))) {}
+
+  std::optional<Recipe> run();
+
+private:
+  bool resolveMesh();
+  bool resolveStrategy();
+  bool addPreset(StringRef name);
+  bool resolvePins();
+  bool checkAxisNames(Location where, StringRef what, AxisNames &axes);
+  bool checkMeshIsUsed();
+
+  const RecipeOptions &options;
+  Location location;
+  std::optional<RecipeFile> file;
+  Recipe recipe;
+};
+} // namespace
+
+bool Resolver::resolveMesh() {
+  MeshText mesh;
+  if (!options.mesh.empty()) {
+    std::optional<MeshText> parsed = parseMesh(location, options.mesh);
+    if (!parsed)
+      return false;
+    mesh = *parsed;
+  } else if (file) {
+    mesh = file->mesh;
+  }
+  StringRef order = options.meshOrder;
+  if (order.empty() && file)
+    order = file->meshOrder;
+  std::optional<MeshText> complete = completeMesh(location, mesh, options.devices, order);
+  if (!complete)
+    return false;
+  recipe.mesh = *complete;
+  return true;
+}
+
+bool Resolver::addPreset(StringRef name) {
+  std::optional<JsonFile> preset = loadPreset(location, name);
+  if (!preset)
+    return false;
+  std::vector<AxisRule> rules;
+  std::string source = ("strategy " + name).str();
+  if (!readRules(*preset, rules, [&](StringRef) { return source; }, /*isExplicit=*/false))
+    return false;
+  for (AxisRule &rule : rules) {
+    for (const std::string &axis : rule.meshAxes)
+      if (!recipe.getAxisSize(axis)) {
+        emitError(location) << "strategy " << name << " needs the mesh axis " << axis << ", which the mesh lacks; add "
+                            << axis << "=1 or more to --mesh, or take " << name << " out";
+        return false;
+      }
+    llvm::erase_if(recipe.rules, [&](const AxisRule &other) { return other.logicalAxis == rule.logicalAxis; });
+    recipe.rules.push_back(std::move(rule));
+  }
+  return true;
+}
+
+bool Resolver::resolveStrategy() {
+  recipe.strategy = options.strategy;
+  if (recipe.strategy.empty() && file)
+    recipe.strategy = file->strategy;
+  // A mesh alone implies the presets of its axes; a recipe with rules of its own says all itself.
+  if (recipe.strategy.empty() && !(file && file->hasRules)) {
+    recipe.isStrategyImplied = true;
+    for (auto [axis, preset] : {std::pair<StringRef, StringRef>("dp", "ddp"), {"tp", "tp"}})
+      if (recipe.getAxisSize(axis) > 0)
+        recipe.strategy += (recipe.strategy.empty() ? "" : "+") + preset.str();
+  }
+  SmallVector<StringRef> names;
+  if (!recipe.strategy.empty())
+    StringRef(recipe.strategy).split(names, '+');
+  for (StringRef name : names)
+    if (!addPreset(name.trim()))
+      return false;
+  if (!file)
+    return true;
+  const JsonFile &json = *file->json;
+  return readRules(
+      json, recipe.rules, [&](StringRef path) { return "recipe line " + std::to_string(json.getLine(path)); },
+      /*isExplicit=*/true);
+}
+
+bool Resolver::resolvePins() {
+  if (file)
+    recipe.pins = file->pins;
+  for (const std::string &text : options.shard) {
+    std::optional<Pin> pin = parsePin(location, text);
+    if (!pin)
+      return false;
+    recipe.pins.push_back(*pin);
+  }
+  return true;
+}
+
+/// Refuses axes the mesh lacks and drops those of size 1, along which there is nothing to do.
+bool Resolver::checkAxisNames(Location where, StringRef what, AxisNames &axes) {
+  for (const std::string &axis : axes)
+    if (!recipe.getAxisSize(axis)) {
+      std::string mesh;
+      for (auto &known : recipe.mesh)
+        mesh += (mesh.empty() ? "" : ", ") + known.first;
+      emitError(where) << what << " names the mesh axis " << axis << ", which the mesh lacks; it has " << mesh
+                       << "; add " << axis << "=1 to the mesh or change it";
+      return false;
+    }
+  llvm::erase_if(axes, [&](const std::string &axis) { return recipe.getAxisSize(axis) == 1; });
+  return true;
+}
+
+bool Resolver::checkMeshIsUsed() {
+  bool isUsed = true;
+  for (auto &axis : recipe.mesh) {
+    StringRef name = axis.first;
+    auto names = [&](const AxisNames &axes) -> bool { return llvm::is_contained(axes, name); };
+    bool found = axis.second == 1 || llvm::any_of(recipe.rules, [&](const AxisRule &rule) { return names(rule.meshAxes); }) ||
+                 llvm::any_of(recipe.pins, [&](const Pin &pin) {
+                   return llvm::any_of(pin.dims, names) ||
+                          llvm::any_of(pin.named, [&](auto &entry) { return names(entry.second); });
+                 });
+    if (found)
+      continue;
+    isUsed = false;
+    emitError(location) << "mesh axis " << name << "=" << axis.second
+                        << " is used by no rule and no pin, so that its ranks would all do the same; "
+                        << (name == "dp"   ? "add ddp to the strategy"
+                            : name == "tp" ? "add tp to the strategy"
+                                           : "add a rule for it to a recipe");
+  }
+  return isUsed;
+}
+
+std::optional<Recipe> Resolver::run() {
+  if (!options.recipe.empty()) {
+    file = readRecipeFile(location.getContext(), options.recipe);
+    if (!file)
+      return std::nullopt;
+    recipe.groups = file->groups;
+    recipe.frozen = file->frozen;
+  }
+  if (!resolveMesh() || !resolveStrategy() || !resolvePins())
+    return std::nullopt;
+  bool isLegal = true;
+  for (AxisRule &rule : recipe.rules)
+    isLegal &= checkAxisNames(rule.location, "the rule for " + rule.logicalAxis, rule.meshAxes);
+  llvm::erase_if(recipe.rules, [](const AxisRule &rule) { return rule.meshAxes.empty(); });
+  for (Pin &pin : recipe.pins) {
+    for (AxisNames &axes : pin.dims)
+      isLegal &= checkAxisNames(pin.location, "the pin of " + pin.match, axes);
+    for (auto &entry : pin.named)
+      isLegal &= checkAxisNames(pin.location, "the pin of " + pin.match, entry.second);
+  }
+  if (!isLegal || !checkMeshIsUsed())
+    return std::nullopt;
+  return std::move(recipe);
+}
+
+std::optional<Recipe> ulsc::resolveRecipe(MLIRContext *context, const RecipeOptions &options) {
+  return Resolver(context, options).run();
+}
+
+std::optional<Recipe> ulsc::readRecipeGroups(MLIRContext *context, StringRef path) {
+  std::optional<RecipeFile> file = readRecipeFile(context, path);
+  if (!file)
+    return std::nullopt;
+  Recipe recipe;
+  recipe.groups = file->groups;
+  recipe.frozen = file->frozen;
+  return recipe;
+}

@@ -1,0 +1,161 @@
+//===- Report.cpp - What a compilation tells about its program ---------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===-------------------------------------------------------------------------------------------===//
+
+#include "ulsc/Report.h"
+
+#include "dialects/Exec/ExecOps.h"
+#include "dialects/Uls/Uls.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::report;
+
+int64_t ulsc::report::countParameters(ModuleOp module) {
+  int64_t count = 0;
+  for (auto param : module.getOps<uls::ParamOp>())
+    count += param.getParameterCount();
+  return count;
+}
+
+/// Operations of the attentions of one call of `block`, forward and backward.
+static double countAttention(uls::BlockOp block) {
+  double flops = 0;
+  block.walk([&](uls::AttentionOp op) {
+    auto query = llvm::cast<RankedTensorType>(op.getQuery().getType());
+    auto key = llvm::cast<RankedTensorType>(op.getKey().getType());
+    double products = double(query.getNumElements()) * double(key.getDimSize(1));
+    flops += (op.getCausal() ? 6.0 : 12.0) * products;
+  });
+  return flops;
+}
+
+double ulsc::report::computeFlopsPerStep(ModuleOp module, int64_t microbatches) {
+  double flops = 0;
+  llvm::StringMap<double> perBlock;
+  for (auto block : module.getOps<uls::BlockOp>())
+    perBlock[block.getName()] = countAttention(block);
+  double tokens = 0;
+  for (auto forward : module.getOps<uls::ForwardOp>()) {
+    tokens = double(llvm::cast<RankedTensorType>(forward.getArgumentTypes().front()).getNumElements());
+    forward.walk([&](uls::CallOp call) { flops += perBlock.lookup(call.getCallee()); });
+  }
+  return double(microbatches) * (flops + 6.0 * double(countParameters(module)) * tokens);
+}
+
+//===---------------------------------------------------------------------------------------===//
+// Text
+//===---------------------------------------------------------------------------------------===//
+
+/// `12.0 MiB`.
+static std::string formatBytes(double bytes) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  unsigned unit = 0;
+  for (; bytes >= 1024 && unit < 4; ++unit)
+    bytes /= 1024;
+  return llvm::formatv(unit == 0 || bytes >= 100 ? "{0:F0} {1}" : "{0:F1} {1}", bytes, units[unit]).str();
+}
+
+void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow> rows) {
+  if (rows.empty()) {
+    stream << "no collectives: every rank works alone\n";
+    return;
+  }
+  std::vector<std::vector<std::string>> table;
+  table.push_back({"kind", "axes", "phase", "per step", "bytes", "wire bytes", "dtype", "source", "cause"});
+  double total = 0;
+  for (const CollectiveRow &row : rows) {
+    total += row.wireBytes * double(row.countPerStep);
+    table.push_back({row.kind, llvm::join(row.axes, ","), row.phase, std::to_string(row.countPerStep),
+                     formatBytes(double(row.bytes)), formatBytes(row.wireBytes), row.dtype, row.source, row.cause});
+  }
+  SmallVector<size_t> widths(table.front().size());
+  for (const auto &line : table)
+    for (auto [width, cell] : llvm::zip_equal(widths, line))
+      width = std::max(width, cell.size());
+  for (const auto &line : table) {
+    std::string text;
+    for (auto [column, cell] : llvm::enumerate(line)) {
+      text += cell;
+      if (column + 1 < line.size())
+        text.append(widths[column] + 2 - cell.size(), ' ');
+    }
+    stream << StringRef(text).rtrim() << "\n";
+  }
+  stream << "bytes are those of one call; on the wire in all: " << formatBytes(total) << " per rank and step\n";
+}
+
+//===---------------------------------------------------------------------------------------===//
+// JSON
+//===---------------------------------------------------------------------------------------===//
+
+static llvm::json::Object makeRow(const CollectiveRow &row) {
+  return llvm::json::Object{{"kind", row.kind},
+                            {"axes", llvm::json::Array(row.axes)},
+                            {"phase", row.phase},
+                            {"count_per_step", row.countPerStep},
+                            {"bytes", row.bytes},
+                            {"wire_bytes", row.wireBytes},
+                            {"dtype", row.dtype},
+                            {"source", row.source},
+                            {"cause", row.cause}};
+}
+
+llvm::json::Array ulsc::report::makeCollectives(ArrayRef<CollectiveRow> rows) {
+  llvm::json::Array array;
+  for (const CollectiveRow &row : rows)
+    array.push_back(makeRow(row));
+  return array;
+}
+
+template <typename Attr>
+static Attr lookup(Operation *op, StringRef dictionary, StringRef key) {
+  auto attributes = op->getAttrOfType<DictionaryAttr>(dictionary);
+  return attributes ? llvm::dyn_cast_or_null<Attr>(attributes.get(key)) : Attr();
+}
+
+static void copyInteger(llvm::json::Object &to, ModuleOp module, StringRef dictionary, StringRef key) {
+  if (auto value = lookup<IntegerAttr>(module, dictionary, key))
+    to[key.str()] = value.getInt();
+}
+
+llvm::json::Object ulsc::report::makeMemory(ModuleOp module) {
+  llvm::json::Object row;
+  for (auto function : module.getOps<exec::FunctionOp>()) {
+    if (!function.getEntry() || !function.getFrameBytes())
+      continue;
+    if (auto categories = function.getCategoriesAttr())
+      for (NamedAttribute category : categories)
+        if (auto bytes = llvm::dyn_cast<IntegerAttr>(category.getValue()))
+          row[category.getName().str()] = bytes.getInt();
+    row["peak"] = int64_t(*function.getFrameBytes());
+  }
+  return row;
+}
+
+llvm::json::Object ulsc::report::makeReport(ModuleOp module) {
+  llvm::json::Object report{{"schema", "ulsc.report/1"}}, model, batch;
+  for (StringRef key : {"name", "family"})
+    if (auto text = lookup<StringAttr>(module, "uls.model", key))
+      model[key.str()] = text.getValue();
+  copyInteger(model, module, "uls.model", "parameters");
+  if (auto flops = lookup<FloatAttr>(module, "uls.model", "flops_per_step"))
+    model["flops_per_step"] = flops.getValueAsDouble();
+  report["model"] = std::move(model);
+  for (StringRef key : {"global", "micro", "microbatches", "seq"})
+    copyInteger(batch, module, "uls.batch", key);
+  report["batch"] = std::move(batch);
+  for (auto mesh : module.getOps<dist::MeshOp>()) {
+    llvm::json::Array axes;
+    for (dist::MeshAxisAttr axis : mesh.getMesh().getAxes())
+      axes.push_back(llvm::json::Object{{"name", axis.getName()}, {"size", axis.getSize()}});
+    report["mesh"] = llvm::json::Object{{"axes", std::move(axes)}, {"devices", mesh.getMesh().getDeviceCount()}};
+  }
+  return report;
+}

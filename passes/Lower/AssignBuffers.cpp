@@ -1,0 +1,103 @@
+//===- AssignBuffers.cpp - Turns values into buffers ------------------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "passes/Lower/BufferEmitter.h"
+#include "passes/Lower/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace ulsc {
+#define GEN_PASS_DEF_ASSIGNBUFFERSPASS
+#include "passes/Lower/LowerPasses.h.inc"
+} // namespace ulsc
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::lower;
+
+/// The runtime's name for the entry.
+static constexpr StringLiteral kEntryName = "ulsc_step";
+
+/// Gives each use of a splat constant its own: it costs a fill, and accumulators that start as zeros must not share.
+static void splitConstants(Operation *function) {
+  SmallVector<uls::ConstantOp> constants;
+  function->walk([&](uls::ConstantOp op) { constants.push_back(op); });
+  for (uls::ConstantOp op : constants) {
+    if (!isa<SplatElementsAttr>(op.getValue()))
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(op->getUses())) {
+      if (op->hasOneUse())
+        break;
+      // At the old place: a kernel before the user may be moved past, a loop must not be.
+      OpBuilder builder(op);
+      use.set(builder.clone(*op)->getResult(0));
+    }
+  }
+}
+
+namespace {
+struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
+  using AssignBuffersPassBase::AssignBuffersPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    module.walk([](Operation *op) {
+      if (isa<uls::BlockOp, uls::StepOp>(op))
+        splitConstants(op);
+    });
+    ModuleState state(module);
+    state.threads = threads;
+    collectSignatures(state);
+    // Callees first: a call needs to know how many slots they use.
+    SmallVector<uls::BlockOp> order;
+    llvm::StringSet<> visited;
+    for (auto block : module.getOps<uls::BlockOp>())
+      visit(block, state, visited, order);
+    SmallVector<Operation *> done;
+    for (uls::BlockOp block : order) {
+      BufferEmitter emitter(state, block.getEntry(), block.getSymName(), state.collectives.getCalls(block.getSymName()),
+                            state.signatures.find(block.getSymName())->second);
+      if (failed(emitter.emitBlock(block)))
+        return signalPassFailure();
+      done.push_back(block);
+    }
+    for (auto step : module.getOps<uls::StepOp>()) {
+      Signature none;
+      BufferEmitter emitter(state, step.getEntry(), kEntryName, 1, none);
+      auto function = emitter.emitStep(step);
+      if (failed(function))
+        return signalPassFailure();
+      (*function)->setAttr("exec.collective_slots", Builder(module.getContext()).getI64IntegerAttr(state.slots[kEntryName]));
+      done.push_back(step);
+    }
+    for (Operation *op : done)
+      op->erase();
+    state.collectives.attach();
+  }
+
+  static void collectSignatures(ModuleState &state) {
+    llvm::StringMap<SmallVector<uls::CallOp>> calls;
+    state.module.walk([&](uls::CallOp call) { calls[call.getCallee()].push_back(call); });
+    for (auto block : state.module.getOps<uls::BlockOp>())
+      state.signatures[block.getSymName()] = getSignature(block, calls[block.getSymName()]);
+  }
+
+  static void visit(uls::BlockOp block, ModuleState &state, llvm::StringSet<> &visited, SmallVectorImpl<uls::BlockOp> &order) {
+    if (!visited.insert(block.getSymName()).second)
+      return;
+    block.walk([&](uls::CallOp call) {
+      if (auto callee = state.symbols.lookup<uls::BlockOp>(call.getCallee()))
+        visit(callee, state, visited, order);
+    });
+    order.push_back(block);
+  }
+};
+} // namespace

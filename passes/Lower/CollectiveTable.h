@@ -1,0 +1,44 @@
+//===- CollectiveTable.h - Numbers of collectives and groups ----------------------*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+#ifndef ULSC_PASSES_LOWER_COLLECTIVETABLE_H
+#define ULSC_PASSES_LOWER_COLLECTIVETABLE_H
+
+#include "dialects/Dist/Dist.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace ulsc::lower {
+
+/// The module's collectives and the groups of ranks that they run over, as the manifest lists them. The runtime knows both by
+/// number.
+class CollectiveTable {
+public:
+  static constexpr llvm::StringLiteral kCollectivesAttrName = "exec.collectives";
+  static constexpr llvm::StringLiteral kGroupsAttrName = "exec.groups";
+
+  explicit CollectiveTable(mlir::ModuleOp module);
+
+  /// The collective's identifier. It runs `count` times per step in function `function`.
+  int64_t addCollective(dist::CollectiveOpInterface collective, llvm::StringRef function, int64_t count);
+  /// The number of the group of ranks that differ along `axes`.
+  int64_t getGroup(mlir::ArrayAttr axes);
+  /// How often a block runs per step.
+  int64_t getCalls(llvm::StringRef block) const { return calls.lookup(block); }
+
+  /// Writes the tables into the module's attributes.
+  void attach();
+
+private:
+  mlir::ModuleOp module;
+  std::string prefix; ///< of the model's names, which reports leave out
+  llvm::StringMap<int64_t> calls;
+  llvm::SmallVector<mlir::Attribute> collectives, groups;
+};
+
+} // namespace ulsc::lower
+
+#endif // ULSC_PASSES_LOWER_COLLECTIVETABLE_H

@@ -1,0 +1,44 @@
+//===- LowerPipeline.cpp - The stage from one rank's values to its program on buffers ----------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "dialects/Exec/ExecOps.h"
+#include "passes/Lower/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &options) {
+  manager.addPass(createExpandContextsPass());
+  manager.addPass(createSinkAccumulationPass());
+  manager.addPass(createLowerStatePass());
+  manager.addPass(createDecomposeModelOpsPass());
+  // Rope's tables of queries and keys are the same op.
+  manager.addPass(createCSEPass());
+  manager.addPass(createFormKernelsPass());
+  manager.addPass(createAssignBuffersPass({options.threads}));
+  manager.addPass(createPlanMemoryPass({options.poison}));
+  manager.addPass(createCheckPlanPass());
+}
+
+namespace {
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<int64_t> threads{*this, "threads", llvm::cl::desc("threads per rank that scratch buffers are sized for"),
+                          llvm::cl::init(2)};
+  Option<bool> poison{*this, "poison", llvm::cl::desc("fill buffers with NaN after their last use, for tests"),
+                      llvm::cl::init(false)};
+};
+} // namespace
+
+void ulsc::registerLowerPipeline() {
+  PassPipelineRegistration<PipelineOptions>(
+      "ulsc-lower-pipeline", "from the scheduled stage to exec with every offset",
+      [](OpPassManager &manager, const PipelineOptions &options) {
+        buildLowerPipeline(manager, {options.threads, options.poison});
+      });
+}

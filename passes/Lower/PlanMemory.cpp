@@ -1,0 +1,209 @@
+//===- PlanMemory.cpp - Gives every buffer its offset -----------------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "dialects/Exec/ExecOps.h"
+#include "passes/Lower/Passes.h"
+#include "ulsc/Memory.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace ulsc {
+#define GEN_PASS_DEF_PLANMEMORYPASS
+#include "passes/Lower/LowerPasses.h.inc"
+} // namespace ulsc
+
+using namespace mlir;
+using namespace ulsc;
+
+static int64_t getBufferBytes(exec::BufferOp buffer) { return exec::getBytes(buffer.getResult().getType()); }
+
+namespace {
+
+/// The lifetimes of one function's buffers, by number of op in pre-order. What is filled before a loop and used in it is
+/// needed for all of the loop.
+class Lifetimes {
+public:
+  explicit Lifetimes(exec::FunctionOp function) {
+    function.walk<WalkOrder::PreOrder>([&](Operation *op) { points[op] = ++last; });
+    function.walk([&](exec::CollectiveWaitOp wait) { waits.push_back(wait); });
+  }
+
+  memory::Lifetime get(exec::BufferOp buffer) {
+    memory::Lifetime lifetime;
+    lifetime.bytes = getBufferBytes(buffer);
+    lifetime.first = std::numeric_limits<int64_t>::max();
+    lifetime.last = -1;
+    addUses(buffer.getResult(), buffer->getBlock(), lifetime);
+    if (lifetime.last < 0)
+      lifetime.first = lifetime.last = points.lookup(buffer);
+    addLoops(buffer, lifetime);
+    return lifetime;
+  }
+
+  int64_t getPoint(Operation *op) { return points.lookup(op); }
+
+private:
+  void addUses(Value value, Block *block, memory::Lifetime &lifetime) {
+    for (Operation *user : value.getUsers()) {
+      include(user, lifetime);
+      if (auto start = dyn_cast<exec::CollectiveStartOp>(user))
+        include(getWait(start), lifetime);
+      if (isa<ViewLikeOpInterface>(user))
+        addUses(user->getResult(0), block, lifetime);
+    }
+  }
+
+  void include(Operation *op, memory::Lifetime &lifetime) {
+    int64_t point = points.lookup(op);
+    lifetime.first = std::min(lifetime.first, point);
+    lifetime.last = std::max(lifetime.last, point);
+  }
+
+  /// The next wait for the slot.
+  Operation *getWait(exec::CollectiveStartOp start) {
+    int64_t from = points.lookup(start);
+    for (exec::CollectiveWaitOp wait : waits)
+      if (wait.getSlot() == start.getSlot() && points.lookup(wait) > from)
+        return wait;
+    return start;
+  }
+
+  /// Loops that the lifetime reaches into from outside.
+  void addLoops(exec::BufferOp buffer, memory::Lifetime &lifetime) {
+    for (auto loop : buffer->getBlock()->getOps<scf::ForOp>()) {
+      int64_t begin = points.lookup(loop), end = points.lookup(loop.getBody()->getTerminator());
+      bool isInside = lifetime.first > begin && lifetime.last <= end;
+      bool meets = lifetime.first <= end && lifetime.last >= begin;
+      if (!meets || isInside)
+        continue;
+      lifetime.first = std::min(lifetime.first, begin);
+      lifetime.last = std::max(lifetime.last, end);
+    }
+  }
+
+  DenseMap<Operation *, int64_t> points;
+  SmallVector<exec::CollectiveWaitOp> waits; ///< in order
+  int64_t last = 0;
+};
+
+struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
+  using PlanMemoryPassBase::PlanMemoryPassBase;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    llvm::StringSet<> done;
+    for (auto function : getOperation().getOps<exec::FunctionOp>())
+      plan(function, symbols, done);
+  }
+
+  void plan(exec::FunctionOp function, SymbolTable &symbols, llvm::StringSet<> &done) {
+    if (!done.insert(function.getSymName()).second)
+      return;
+    function.walk([&](exec::CallOp call) {
+      auto callee = symbols.lookup<exec::FunctionOp>(call.getCallee());
+      plan(callee, symbols, done);
+      addFrame(call, callee, function);
+    });
+    // What persists comes first; it has no lifetime.
+    SmallVector<exec::BufferOp> transients;
+    int64_t base = 0;
+    function.walk([&](exec::BufferOp buffer) {
+      if (!buffer->hasAttr("exec.persistent"))
+        return transients.push_back(buffer);
+      setOffset(buffer, base);
+      base += memory::align(getBufferBytes(buffer));
+    });
+    Lifetimes points(function);
+    SmallVector<memory::Lifetime> lifetimes;
+    for (exec::BufferOp buffer : transients)
+      lifetimes.push_back(points.get(buffer));
+    memory::Placement placement = memory::place(lifetimes);
+    for (auto [buffer, offset] : llvm::zip_equal(transients, placement.offsets))
+      setOffset(buffer, base + offset);
+    Builder builder(&getContext());
+    function.setFrameBytesAttr(builder.getI64IntegerAttr(base + placement.bytes));
+    if (function.getEntry())
+      addCategories(function, base, placement.bytes);
+    if (poison)
+      poisonDead(function, transients, lifetimes, points);
+  }
+
+  static void setOffset(exec::BufferOp buffer, int64_t offset) {
+    buffer.setOffsetAttr(Builder(buffer.getContext()).getI64IntegerAttr(offset));
+  }
+
+  static void addFrame(exec::CallOp call, exec::FunctionOp callee, exec::FunctionOp function) {
+    int64_t bytes = callee.getFrameBytes().value_or(0);
+    if (bytes == 0)
+      return;
+    OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
+    auto frame = exec::BufferOp::create(
+        builder, call.getLoc(), MemRefType::get({bytes}, builder.getI8Type()),
+        exec::CategoryAttr::get(builder.getContext(), exec::Category::Temporaries), StringAttr(), IntegerAttr());
+    call.getFrameMutable().assign(frame.getResult());
+  }
+
+  /// Bytes by category: each persistent buffer in its own; of the transient part, which buffers share, the activations and what
+  /// communication alone uses at most, and the rest as temporaries.
+  void addCategories(exec::FunctionOp function, int64_t persistentBytes, int64_t transientBytes) {
+    std::map<exec::Category, int64_t> bytes;
+    SmallVector<memory::Lifetime> activations, communication;
+    Lifetimes points(function);
+    function.walk([&](exec::BufferOp buffer) {
+      if (buffer->hasAttr("exec.persistent"))
+        bytes[buffer.getCategory()] += memory::align(getBufferBytes(buffer));
+      else if (buffer.getCategory() == exec::Category::Activations)
+        activations.push_back(points.get(buffer));
+      else if (buffer.getCategory() == exec::Category::Communication)
+        communication.push_back(points.get(buffer));
+    });
+    int64_t rest = transientBytes;
+    auto take = [&](exec::Category category, ArrayRef<memory::Lifetime> lifetimes) {
+      int64_t share = std::min(rest, memory::getLargestLiveBytes(lifetimes));
+      bytes[category] += share;
+      rest -= share;
+    };
+    take(exec::Category::Activations, activations);
+    take(exec::Category::Communication, communication);
+    bytes[exec::Category::Temporaries] += rest;
+    Builder builder(&getContext());
+    SmallVector<NamedAttribute> entries;
+    for (int64_t i = 0; i <= static_cast<int64_t>(exec::Category::Communication); ++i) {
+      auto category = static_cast<exec::Category>(i);
+      entries.push_back(builder.getNamedAttr(exec::stringifyCategory(category), builder.getI64IntegerAttr(bytes[category])));
+    }
+    function.setCategoriesAttr(builder.getDictionaryAttr(entries));
+    function->setAttr("exec.persistent_bytes", builder.getI64IntegerAttr(persistentBytes));
+  }
+
+  /// Fills buffers of floats with NaN right after their last use: a later read of a dead value shows in the loss.
+  void poisonDead(exec::FunctionOp function, ArrayRef<exec::BufferOp> buffers, ArrayRef<memory::Lifetime> lifetimes,
+                  Lifetimes &points) {
+    DenseMap<int64_t, Operation *> opAt;
+    function.walk([&](Operation *op) { opAt[points.getPoint(op)] = op; });
+    for (auto [index, lifetime] : llvm::enumerate(lifetimes)) {
+      exec::BufferOp buffer = buffers[index];
+      auto element = dyn_cast<FloatType>(buffer.getResult().getType().getElementType());
+      Operation *last = opAt.lookup(lifetime.last);
+      if (!element || !last || isa<exec::BufferOp>(last))
+        continue;
+      OpBuilder builder(last);
+      if (auto loop = dyn_cast<scf::ForOp>(last->getParentOp()); loop && last->hasTrait<OpTrait::IsTerminator>())
+        builder.setInsertionPointAfter(loop);
+      else
+        builder.setInsertionPointAfter(last);
+      auto nan = builder.getFloatAttr(element, APFloat::getNaN(element.getFloatSemantics()));
+      exec::FillOp::create(builder, last->getLoc(), buffer.getResult(), nan);
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,40 @@
+//===- UpdateKernels.h - Kernels of an update rule --------------------------------*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+#ifndef ULSC_PASSES_LOWER_UPDATEKERNELS_H
+#define ULSC_PASSES_LOWER_UPDATEKERNELS_H
+
+#include "dialects/Exec/ExecOps.h"
+#include "dialects/Uls/Uls.h"
+
+#include <map>
+
+namespace ulsc::lower {
+
+/// Instances of update rules as kernels on flat tensors, one for each number of elements and combination of types. Beside the
+/// rule's results a kernel gives the stored value where that is not the master. Its last argument, i64, is twice the index
+/// of the parameter, for the scales in the control block.
+class UpdateKernels {
+public:
+  explicit UpdateKernels(mlir::SymbolTable &symbols);
+
+  /// Reads the states of `parameter`, applies the rule and writes them back.
+  mlir::LogicalResult apply(mlir::OpBuilder &builder, uls::UpdateRuleOp rule, llvm::StringRef parameter,
+                            mlir::Value gradient, mlir::ValueRange scalars, mlir::Operation *update);
+
+private:
+  exec::KernelOp getKernel(uls::UpdateRuleOp rule, llvm::ArrayRef<mlir::Type> inputs, mlir::Type storedElement,
+                           mlir::Location location);
+  exec::KernelOp buildKernel(uls::UpdateRuleOp rule, llvm::ArrayRef<mlir::Type> inputs, mlir::Type storedElement,
+                             mlir::Location location);
+
+  mlir::SymbolTable &symbols;
+  llvm::DenseMap<mlir::StringAttr, int64_t> indices; ///< of trainable parameters
+  std::map<std::pair<mlir::Operation *, std::string>, exec::KernelOp> kernels;
+};
+
+} // namespace ulsc::lower
+
+#endif // ULSC_PASSES_LOWER_UPDATEKERNELS_H

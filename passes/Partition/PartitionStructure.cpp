@@ -1,0 +1,148 @@
+//===- PartitionStructure.cpp - Local forms of calls, loops, parameters and updates ---------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "passes/Partition/Partitioner.h"
+#include "passes/Shard/ShardingGraph.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::shard;
+using dist::DistDialect;
+
+/// A rank's part of the stored value; ZeRO's gathers follow where the compute value lies otherwise.
+LogicalResult Partitioner::partitionMaterialize(uls::MaterializeOp op) {
+  auto param = symbols.lookupNearestSymbolFrom<uls::ParamOp>(op, op.getParameterAttr());
+  Layout stored = readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
+  Operation *local = cloneLocal(op, {}, {stored});
+  finish(op->getResult(0), {local->getResult(0), stored});
+  return success();
+}
+
+/// A splat has any block's shape; other constants are whole on every rank and cut.
+LogicalResult Partitioner::partitionConstant(uls::ConstantOp op) {
+  auto splat = llvm::dyn_cast<DenseElementsAttr>(op.getValue());
+  Layout layout = getResultLayout(op, 0).withoutPartials();
+  if (!splat || !splat.isSplat())
+    layout = mesh.getReplicated(op.getType());
+  Operation *local = cloneLocal(op, {}, {layout});
+  if (splat && splat.isSplat())
+    llvm::cast<uls::ConstantOp>(local).setValueAttr(
+        splat.resizeSplat(llvm::cast<ShapedType>(local->getResult(0).getType())));
+  finish(op->getResult(0), {local->getResult(0), layout});
+  return success();
+}
+
+LogicalResult Partitioner::partitionReshard(dist::ReshardOp op) {
+  Layout layout = getResultLayout(op, 0);
+  layout.sum &= locals.lookup(op.getInput()).layout.sum;
+  OpOperand &operand = op->getOpOperand(0);
+  ReshardCause cause = getCause(operand.get(), op);
+  if (op.getCause())
+    cause.user = op.getCause()->str();
+  LocalValue input = locals.lookup(operand.get());
+  locals[op.getOutput()] =
+      resharder.reshard(builder, input, layout, op.getInput().getType(), cause);
+  return success();
+}
+
+/// Operands from `firstOperand` on are the callee's arguments from `firstArgument` on, results those from `firstResult`.
+LogicalResult Partitioner::partitionCall(Operation *op, FlatSymbolRefAttr callee, unsigned firstOperand,
+                                         unsigned firstArgument, unsigned firstResult) {
+  auto block = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(op, callee);
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands()) {
+    Attribute sharding;
+    if (operand.getOperandNumber() >= firstOperand)
+      sharding = block.getArgAttr(operand.getOperandNumber() - firstOperand + firstArgument,
+                                  DistDialect::kShardingAttrName);
+    operands.push_back(require(operand, readLayout(sharding, operand.get().getType())));
+  }
+  SmallVector<Layout> layouts;
+  for (auto [i, type] : llvm::enumerate(op->getResultTypes())) {
+    Attribute sharding;
+    if (llvm::isa<RankedTensorType>(type))
+      sharding = block.getResultAttr(firstResult + i, DistDialect::kShardingAttrName);
+    layouts.push_back(readLayout(sharding, type));
+  }
+  Operation *local = cloneLocal(op, operands, layouts);
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    finish(result, {local->getResult(i), layouts[i]});
+  return success();
+}
+
+/// What is carried lies as the loop's results do, pending sums included.
+LogicalResult Partitioner::partitionLoop(uls::MicrobatchesOp op) {
+  SmallVector<Value> inits;
+  SmallVector<Type> types;
+  SmallVector<Layout> layouts;
+  for (auto [i, init] : llvm::enumerate(op->getOpOperands())) {
+    layouts.push_back(getResultLayout(op, i));
+    inits.push_back(require(init, layouts.back()));
+    types.push_back(inits.back().getType());
+  }
+  auto loop = uls::MicrobatchesOp::create(builder, op.getLoc(), types, op.getCountAttr(), inits);
+  loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  for (StringRef name : {"dist.shardings", "dist.origins", "dist.causes"})
+    loop->removeDiscardableAttr(name);
+  Block &global = op.getBody().front();
+  OpBuilder::InsertionGuard guard(builder);
+  Block *local = builder.createBlock(&loop.getBody());
+  locals[global.getArgument(0)] = {
+      local->addArgument(global.getArgument(0).getType(), global.getArgument(0).getLoc()), {}};
+  for (auto [i, layout] : llvm::enumerate(layouts))
+    locals[global.getArgument(i + 1)] = {
+        local->addArgument(types[i], global.getArgument(i + 1).getLoc()), layout};
+  if (failed(partitionOps(global)))
+    return failure();
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    locals[result] = {loop->getResult(i), layouts[i]};
+  return success();
+}
+
+LogicalResult Partitioner::partitionYield(Operation *op) {
+  SmallVector<Value> operands;
+  auto loop = llvm::dyn_cast<uls::MicrobatchesOp>(op->getParentOp());
+  auto block = llvm::dyn_cast<uls::BlockOp>(op->getParentOp());
+  bool isBackward = block && block.isJoint() && llvm::isa<uls::YieldOp>(op);
+  unsigned first = isBackward ? block.getNumPrimalResults() : 0;
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    Type type = operand.get().getType();
+    Layout layout =
+        loop ? getResultLayout(loop, i)
+             : readLayout(llvm::cast<FunctionOpInterface>(op->getParentOp())
+                              .getResultAttr(first + i, DistDialect::kShardingAttrName),
+                          type);
+    LocalValue local = locals.lookup(operand.get());
+    if ((layout.sum & ~local.layout.sum) && !isZeroConstant(operand.get().getDefiningOp()))
+      return op->emitOpError() << "value " << i << " should be left partial, " << mesh.write(layout)
+                               << ", but is " << mesh.write(local.layout)
+                               << "; run ulsc-propagate-shardings on this module";
+    operands.push_back(require(operand, layout));
+  }
+  cloneLocal(op, operands, {});
+  return success();
+}
+
+/// Gradients come complete and in the layout of the stored parameter.
+LogicalResult Partitioner::partitionUpdate(uls::UpdateOp op) {
+  SmallVector<Value> operands;
+  ArrayAttr parameters = op.getParameters();
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    Layout layout = mesh.getReplicated(operand.get().getType());
+    if (i < parameters.size()) {
+      auto name = FlatSymbolRefAttr::get(llvm::cast<StringAttr>(parameters[i]));
+      auto param = symbols.lookupNearestSymbolFrom<uls::ParamOp>(op, name);
+      layout = readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
+    }
+    operands.push_back(require(operand, layout));
+  }
+  cloneLocal(op, operands, {});
+  return success();
+}

@@ -1,0 +1,90 @@
+//===- Resharder.cpp - Turns layouts into other layouts -------------------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "passes/Partition/Resharder.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::shard;
+
+/// "contraction of mlp, sharded by …" for reductions, "uls.rms_norm needs it, sharded by …" for movements.
+StringAttr Resharder::describe(const ReshardStep &step, const ReshardCause &cause) const {
+  bool isReduction = step.kind == ReshardStep::AllReduce || step.kind == ReshardStep::ReduceScatter;
+  DictionaryAttr reasons = isReduction ? cause.sums : cause.origins;
+  llvm::SmallSetVector<StringRef, 2> texts;
+  for (uint8_t axis : step.axes)
+    if (reasons)
+      if (auto text = reasons.getAs<StringAttr>(mesh.getAxisName(axis)))
+        texts.insert(text.getValue());
+  std::string joined = llvm::join(texts, "; ");
+  if (isReduction && !texts.empty())
+    return StringAttr::get(mesh.attr.getContext(), joined);
+  return StringAttr::get(mesh.attr.getContext(),
+                         cause.user + (isReduction ? " sums over ranks" : " needs another layout") +
+                             (texts.empty() ? "" : "; the value is sharded by " + joined));
+}
+
+Value Resharder::emit(OpBuilder &builder, Value value, const ReshardStep &step,
+                      const Layout &before, RankedTensorType type, const ReshardCause &cause) {
+  Location loc = value.getLoc();
+  SmallVector<Type> results{mesh.getLocalType(step.after, type)};
+  SmallVector<Attribute> names;
+  for (StringAttr name : mesh.getNames(step.axes))
+    names.push_back(name);
+  ArrayAttr axes = builder.getArrayAttr(names);
+  StringRef meshName = mesh.name.getValue();
+  StringAttr text = describe(step, cause);
+  switch (step.kind) {
+  case ReshardStep::AllReduce:
+    return dist::AllReduceOp::create(builder, loc, results, step.reduction, value, meshName, axes, text)
+        .getOutputs()[0];
+  case ReshardStep::ReduceScatter:
+    return dist::ReduceScatterOp::create(builder, loc, results, step.reduction, value, meshName, axes,
+                                         ArrayRef<int64_t>{step.dim}, text)
+        .getOutputs()[0];
+  case ReshardStep::AllGather:
+    return dist::AllGatherOp::create(builder, loc, results, value, meshName, axes,
+                                     ArrayRef<int64_t>{step.dim}, text)
+        .getOutputs()[0];
+  case ReshardStep::AllToAll:
+    return dist::AllToAllOp::create(builder, loc, results, value, meshName, axes,
+                                    ArrayRef<int64_t>{step.splitDim}, ArrayRef<int64_t>{step.dim}, text)
+        .getOutputs()[0];
+  case ReshardStep::Permute:
+    return dist::PermuteOp::create(builder, loc, results, value, meshName, axes,
+                                   getPermutation(before, step.after, step.axes, mesh), text)
+        .getOutputs()[0];
+  case ReshardStep::LocalSlice:
+    return dist::LocalSliceOp::create(builder, loc, results[0], value, step.dim, meshName, axes);
+  }
+  llvm_unreachable("unknown step");
+}
+
+LocalValue Resharder::reshard(OpBuilder &builder, LocalValue from, const Layout &to,
+                              RankedTensorType type, const ReshardCause &cause) {
+  if (from.layout == to)
+    return from;
+  for (const LocalValue &candidate : known[from.value])
+    if (candidate.layout == to)
+      return candidate;
+  OpBuilder::InsertionGuard guard(builder);
+  if (from.value.getParentBlock() != builder.getInsertionBlock())
+    builder.setInsertionPointAfterValue(from.value);
+  ReshardPlan plan = planReshard(from.layout, to, type, mesh, cost);
+  Value value = from.value;
+  Layout before = from.layout;
+  for (const ReshardStep &step : plan.steps) {
+    value = emit(builder, value, step, before, type, cause);
+    before = step.after;
+  }
+  LocalValue result{value, to};
+  known[from.value].push_back(result);
+  return result;
+}

@@ -1,0 +1,97 @@
+//===- Pipelines.cpp - The stages of a compilation, in order -----------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===-------------------------------------------------------------------------------------------===//
+
+#include "ulsc/Pipelines.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace ulsc;
+
+ArrayRef<Stage> ulsc::getStages() {
+  static const Stage stages[] = {
+      {"graph", "ulsc-graph-pipeline"},         {"train", "ulsc-train-pipeline"},
+      {"sharded", "ulsc-shard-pipeline"},       {"local", "ulsc-partition-pipeline"},
+      {"scheduled", "ulsc-schedule-pipeline"},  {"exec", "ulsc-lower-pipeline"},
+      {"llvm", "ulsc-cpu-pipeline"},
+  };
+  return stages;
+}
+
+/// The passes inside `builtin.module(…)`, which a manager of modules needs no more.
+static StringRef stripModule(StringRef text) {
+  text = text.trim();
+  if (text.consume_front("builtin.module(") && text.consume_back(")"))
+    return text;
+  return text;
+}
+
+LogicalResult ulsc::buildStage(OpPassManager &manager, const Stage &stage, const StageOptions &options,
+                               llvm::function_ref<LogicalResult(const Twine &)> fail) {
+  const PassPipelineInfo *pipeline = PassPipelineInfo::lookup(stage.pipeline);
+  if (!pipeline)
+    return fail("stage " + stage.name + " is not built in: no pipeline is called " + stage.pipeline);
+  if (failed(pipeline->addToPipeline(manager, options.options.lookup(stage.name), fail)))
+    return failure();
+  for (auto &[name, text] : options.after) {
+    if (name != stage.name)
+      continue;
+    std::string problems;
+    llvm::raw_string_ostream stream(problems);
+    if (failed(parsePassPipeline(stripModule(text), manager, stream)))
+      return fail("the pipeline after stage " + name + " can't be read: " + problems);
+  }
+  return success();
+}
+
+LogicalResult ulsc::runStages(ModuleOp module, StringRef last, const StageOptions &options,
+                              llvm::function_ref<LogicalResult(const Stage &, double)> done) {
+  auto fail = [&](const Twine &message) -> LogicalResult {
+    return emitError(UnknownLoc::get(module.getContext())) << message;
+  };
+  for (const Stage &stage : getStages()) {
+    auto start = std::chrono::steady_clock::now();
+    PassManager manager(module.getContext());
+    if (failed(buildStage(manager, stage, options, fail)) || failed(manager.run(module)))
+      return failure();
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    if (failed(done(stage, seconds.count())))
+      return failure();
+    if (stage.name == last)
+      return success();
+  }
+  return success();
+}
+
+namespace {
+struct StagesOptions : PassPipelineOptions<StagesOptions> {
+  Option<std::string> from{*this, "from", llvm::cl::desc("first stage"), llvm::cl::init("graph")};
+  Option<std::string> to{*this, "to", llvm::cl::desc("last stage"), llvm::cl::init("scheduled")};
+};
+} // namespace
+
+void ulsc::registerStagesPipeline() {
+  PassPipelineRegistration<StagesOptions>(
+      "ulsc-stages", "Runs the stages from one to another, with their default options",
+      [](OpPassManager &manager, const StagesOptions &options) {
+        bool isInside = false;
+        auto fail = [](const Twine &message) -> LogicalResult {
+          llvm::errs() << "error: " << message << "\n";
+          return failure();
+        };
+        for (const Stage &stage : getStages()) {
+          isInside |= stage.name == options.from;
+          if (isInside && failed(buildStage(manager, stage, {}, fail)))
+            return;
+          if (stage.name == options.to)
+            return;
+        }
+      });
+}

@@ -1,0 +1,31 @@
+//===- Passes.h - Stage that cuts joint blocks, buckets and overlaps collectives -*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+#ifndef ULSC_PASSES_SCHEDULE_PASSES_H
+#define ULSC_PASSES_SCHEDULE_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace ulsc {
+
+#define GEN_PASS_DECL
+#include "passes/Schedule/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/Schedule/Passes.h.inc"
+
+/// Adds the passes from stage `local` to stage `scheduled`.
+void buildSchedulePipeline(mlir::OpPassManager &pm);
+
+/// Registers the stage's pipeline by name.
+void registerSchedulePipeline();
+
+} // namespace ulsc
+
+#endif // ULSC_PASSES_SCHEDULE_PASSES_H

@@ -1,0 +1,95 @@
+//===- Passes.td - Passes that cut joint blocks, bucket and overlap collectives -*- tablegen -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#ifndef ULSC_PASSES_SCHEDULE_PASSES_TD
+#define ULSC_PASSES_SCHEDULE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def CutJointBlocksPass : Pass<"ulsc-cut-joint-blocks", "mlir::ModuleOp"> {
+  let summary = "cut each joint block into a forward and a backward block";
+  let description = [{
+    Requires: a partitioned module (sizes are those of one rank).
+
+    Changes: each joint block `@b` becomes `@b.fwd`, whose results are the primal ones followed by the saved values, and `@b.bwd`,
+    whose arguments are the primal arguments it still needs, the saved values and the cotangents. Which values are saved is a
+    minimum cut between what the forward part computes and what the backward part uses, after Jain et al. 2020
+    ("Checkmate") in spirit and the partitioner of PyTorch's functorch in form: saving a value costs its bytes, a primal
+    argument that is no parameter costs its bytes too since the caller must keep it, computing a cheap value again costs a little, and
+    collectives, contractions and attention are never computed again.
+
+    Leaves: no joint block, no `uls.backward`, no residuals. `uls.forward` is dropped where there is a step: forward-only programs are
+    derived earlier.
+
+    Before:
+    ```
+    %y, %r = uls.call @b(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, !uls.residuals)
+    %dx, %dw = uls.backward @b %r (%dy) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    ```
+    After:
+    ```
+    %y, %h = uls.call @b.fwd(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    %dx, %dw = uls.call @b.bwd(%w, %h, %dy) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    ```
+  }];
+  let dependentDialects = ["::ulsc::uls::UlsDialect"];
+  let statistics = [
+    Statistic<"numSaved", "values-saved", "Values saved by forward blocks">,
+    Statistic<"numRecomputed", "ops-recomputed", "Ops computed again by backward blocks">
+  ];
+}
+
+def PeelLastMicrobatchPass : Pass<"ulsc-peel-last-microbatch", "mlir::ModuleOp"> {
+  let summary = "write the last microbatch behind the loop";
+  let description = [{
+    Requires: a step with a `uls.microbatches` loop and collectives that follow it.
+
+    Changes: the loop runs one iteration less, or disappears with one microbatch; its body is repeated behind it for the last index, so that
+    reductions of gradients can start between the last microbatch's backward calls. A step without such collectives stays.
+
+    Leaves: the values that the loop gave come from the repeated body.
+  }];
+  let dependentDialects = ["::ulsc::uls::UlsDialect", "::mlir::arith::ArithDialect"];
+}
+
+def BucketGradientsPass : Pass<"ulsc-bucket-gradients", "mlir::ModuleOp"> {
+  let summary = "reduce each block's gradients in one collective";
+  let description = [{
+    Requires: the last microbatch behind the loop (`ulsc-peel-last-microbatch`).
+
+    Changes: all-reduces of the step over the same axes whose operands become final in the same backward call become one collective with
+    several operands, placed right behind the last of them.
+
+    Leaves: one reduction per block call and set of axes; a tied parameter belongs to the call that adds to it last.
+
+    Before:
+    ```
+    %a = dist.all_reduce sum %g0 over @mesh ["dp"] : (tensor<4xf32>) -> tensor<4xf32>
+    %b = dist.all_reduce sum %g1 over @mesh ["dp"] : (tensor<8xf32>) -> tensor<8xf32>
+    ```
+    After:
+    ```
+    %a, %b = dist.all_reduce sum %g0, %g1 over @mesh ["dp"] : (tensor<4xf32>, tensor<8xf32>) -> (tensor<4xf32>, tensor<8xf32>)
+    ```
+  }];
+  let dependentDialects = ["::ulsc::dist::DistDialect"];
+}
+
+def OverlapCollectivesPass : Pass<"ulsc-overlap-collectives", "mlir::ModuleOp"> {
+  let summary = "start collectives early and wait late";
+  let description = [{
+    Requires: explicit collectives in blocks and steps.
+
+    Changes: each collective becomes `dist.start` and `dist.wait`. The ops of each block are reordered: what a collective needs comes first, its
+    start follows at once, then work that does not need its result, and the wait stands before the first use. Within one communicator the order of
+    starts is that of the collectives before, the same on every rank.
+
+    Leaves: no collective outside `dist.start`.
+  }];
+  let dependentDialects = ["::ulsc::dist::DistDialect"];
+}
+
+#endif // ULSC_PASSES_SCHEDULE_PASSES_TD

@@ -1,0 +1,23 @@
+//===- SchedulePipeline.cpp - The stage that cuts blocks and overlaps collectives ---------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "passes/Schedule/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+void ulsc::buildSchedulePipeline(mlir::OpPassManager &pm) {
+  pm.addPass(createCutJointBlocksPass());
+  // Buckets need the last microbatch in the open, and overlap needs the buckets.
+  pm.addPass(createPeelLastMicrobatchPass());
+  pm.addPass(createBucketGradientsPass());
+  pm.addPass(createOverlapCollectivesPass());
+}
+
+void ulsc::registerSchedulePipeline() {
+  mlir::PassPipelineRegistration<>("ulsc-schedule-pipeline",
+                                   "from stage local to stage scheduled", buildSchedulePipeline);
+}

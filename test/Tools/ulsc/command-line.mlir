@@ -1,0 +1,49 @@
+// RUN: not ulsc compile 2>&1 | FileCheck %s --check-prefix=OUTPUT
+// OUTPUT: error: compile needs -o FILE for the program, or --emit=STAGE to print a module
+// RUN: not ulsc compile --emit=graph 2>&1 | FileCheck %s --check-prefix=MODEL
+// MODEL: error: needs a MODEL: a config.json or a directory that holds one
+// RUN: not ulsc compile m.json --emit=graph 2>&1 | FileCheck %s --check-prefix=SEQ
+// SEQ: error: --seq is required
+// RUN: not ulsc compile m.json --seq 8 --emit=graph 2>&1 | FileCheck %s --check-prefix=BATCH
+// BATCH: error: --batch is required
+// RUN: not ulsc compile m.json --seq -8 --emit=graph 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// NEGATIVE: error: --seq is "-8", expected a whole number from 1
+// RUN: not ulsc compile m.json --micro-bach 2 --emit=graph 2>&1 | FileCheck %s --check-prefix=OPTION
+// OPTION: error: unknown option --micro-bach; did you mean --micro-batch
+// RUN: not ulsc compile m.json --emit=grph 2>&1 | FileCheck %s --check-prefix=STAGE
+// STAGE: error: --emit is "grph", expected one of graph, train, sharded, local, scheduled, exec, llvm, exe; did you mean graph
+// RUN: not ulsc compile m.json --emit=staged 2>&1 | FileCheck %s --check-prefix=STAGED
+// STAGED: error: --emit staged is not supported yet
+// RUN: not ulsc compile m.json --seq 8 --seq 9 --emit=graph 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: error: --seq is given twice
+// RUN: not ulsc compile m.json --emit=graph --seq 2>&1 | FileCheck %s --check-prefix=VALUE
+// VALUE: error: --seq needs a value: N
+
+// Options and commands of later work are refused by name.
+// RUN: not ulsc compile m.json --recompute full --pp-schedule=1f1b --emit=graph 2>&1 | FileCheck %s --check-prefix=LATER
+// LATER: error: --recompute is not supported yet; saved values are chosen by cost now
+// LATER: error: --pp-schedule is not supported yet; there is one pipeline stage; use microbatches
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --target cuda --emit=graph 2>&1 | FileCheck %s --check-prefix=CUDA
+// CUDA: error: --target cuda is not supported yet; use cpu
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --dtype fp16 --emit=graph 2>&1 | FileCheck %s --check-prefix=F16
+// F16: error: --dtype f16 is not supported yet; use bf16 or f32
+// RUN: not ulsc memory m.json 2>&1 | FileCheck %s --check-prefix=MEMORY
+// MEMORY: error: ulsc memory is not supported yet
+// RUN: not ulsc compil 2>&1 | FileCheck %s --check-prefix=COMMAND
+// COMMAND: error: unknown command "compil"; did you mean compile
+
+// batch = micro-batch × microbatches × data ranks.
+// RUN: not ulsc compile m.json --seq 8 --batch 10 --micro-batch 4 --mesh dp=2 --emit=graph 2>&1 | FileCheck %s --check-prefix=MICRO
+// MICRO: error: --batch 10 is not a multiple of micro-batch 4 × 2 data ranks; the nearest that is: 8 or 16
+// RUN: not ulsc compile m.json --seq 8 --batch 16 --micro-batch 2 --microbatches 2 --mesh dp=2 --emit=graph 2>&1 | FileCheck %s --check-prefix=EXACT
+// EXACT: error: --batch 16 is not 2 microbatches × micro-batch 2 × 2 data ranks; the nearest that is: 8
+
+// A stage that a build lacks, a plugin that is none, a pipeline that can't be read.
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --load-pass-plugin=absent.so --emit=graph 2>&1 | FileCheck %s --check-prefix=PLUGIN
+// PLUGIN: error: pass plugin absent.so:
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --pass-pipeline-at=grph:canonicalize --emit=graph 2>&1 | FileCheck %s --check-prefix=AT
+// AT: error: --pass-pipeline-at is "grph:canonicalize", expected STAGE:PIPELINE {{.*}}; did you mean graph
+// RUN: not ulsc compile %S/../../../examples/llama-small --seq 8 --batch 1 --pass-pipeline-at=graph:no-such-pass --emit=graph 2>&1 | FileCheck %s --check-prefix=PASS
+// PASS: error: the pipeline after stage graph can't be read: {{.*}}no-such-pass
+// RUN: not ulsc compile %S/../../../examples/llama-small --seq 8 --batch 1 --emit=graph -o %t/no/such/place 2>&1 | FileCheck %s --check-prefix=PLACE
+// PLACE: error: {{.*}}no/such/place can't be written: No such file or directory

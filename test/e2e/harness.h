@@ -1,0 +1,76 @@
+//===- harness.h - Compiles models, runs programs, reads what they write ----------*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+#ifndef ULSC_TEST_E2E_HARNESS_H
+#define ULSC_TEST_E2E_HARNESS_H
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ulsc::test {
+
+using Words = std::vector<std::string>;
+using Environment = std::map<std::string, std::string>;
+
+struct Outcome {
+  int exitCode = 0; ///< 128 + n when killed by signal n
+  std::string output;
+};
+
+/// Runs a command with stdout and stderr together; ended with SIGKILL after `timeoutSeconds`.
+Outcome run(const Words &command, const Environment &environment = {}, int timeoutSeconds = 300);
+
+/// A directory below the build folder that is empty at first.
+std::filesystem::path scratchDirectory(const std::string &name);
+
+/// The repository's `test/golden/<model>`.
+std::filesystem::path goldenDirectory(const std::string &model);
+
+/// Compiles `model` (a file or directory) with `ulsc compile` into `name`; fails the test when that fails.
+/// The same arguments give the same program without compiling again.
+std::filesystem::path compile(const std::filesystem::path &model, const Words &arguments,
+                              const std::filesystem::path &report = {});
+
+/// Command that starts `ranks` processes of a program.
+Words launch(const std::filesystem::path &program, int ranks, const Words &arguments);
+
+/// One step's line of a metrics file.
+struct StepMetrics {
+  int64_t step;
+  double loss, gradNorm;
+  nlohmann::json all;
+};
+
+/// Runs a program to its end and returns its metrics; fails the test when it does not exit with 0.
+std::vector<StepMetrics> train(const std::filesystem::path &program, int ranks, Words arguments,
+                               const Environment &environment = {});
+
+std::vector<StepMetrics> readMetrics(const std::filesystem::path &file);
+
+nlohmann::json readJson(const std::filesystem::path &file);
+
+/// A whole logical tensor, put together from the slices of all ranks.
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<double> values;
+};
+
+/// Tensors by name of all files in `directory` whose names begin with `prefix` (slices with offsets in the metadata).
+std::map<std::string, Tensor> readSlices(const std::filesystem::path &directory,
+                                         const std::string &prefix);
+
+/// |a - b| / |b| over all elements; infinite when shapes differ.
+double relativeDistance(const Tensor &a, const Tensor &b);
+
+/// |a - b| / max(|b|, tiny).
+double relativeDifference(double a, double b);
+
+} // namespace ulsc::test
+
+#endif // ULSC_TEST_E2E_HARNESS_H

@@ -1,0 +1,125 @@
+//===- PropertyTest.cpp - Random models, meshes and shardings under the oracles ------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+///
+/// \file
+/// The third oracle: whatever the model, the mesh and the shardings, the partitioned step computes what its source does, and the
+/// source's adjoints agree with finite differences. A few seeds run by default; ULSC_EXHAUSTIVE=1 runs many, ULSC_SEED=N one and
+/// prints its modules.
+///
+//===---------------------------------------------------------------------------------------===//
+
+#include "RandomModel.h"
+#include "test/unit/Interpreter/GradientCheck.h"
+
+#include "ulsc/InitAllDialects.h"
+#include "ulsc/InitAllPasses.h"
+
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::interpreter;
+
+namespace {
+
+std::vector<uint64_t> getSeeds() {
+  if (const char *seed = std::getenv("ULSC_SEED"))
+    return {std::strtoull(seed, nullptr, 10)};
+  std::vector<uint64_t> seeds;
+  for (uint64_t seed = 1; seed <= (std::getenv("ULSC_EXHAUSTIVE") ? 500 : 12); ++seed)
+    seeds.push_back(seed);
+  return seeds;
+}
+
+class Property : public ::testing::TestWithParam<uint64_t> {
+protected:
+  Property() : context(makeRegistry(), MLIRContext::Threading::DISABLED) { context.loadAllAvailableDialects(); }
+
+  static DialectRegistry makeRegistry() {
+    static bool registered = (registerAllPasses(), true);
+    (void)registered;
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    return registry;
+  }
+
+  /// Runs a pipeline given as text; the module must be valid after every pass.
+  LogicalResult run(ModuleOp module, StringRef pipeline) {
+    PassManager manager(&context);
+    manager.enableVerifier();
+    std::string error;
+    llvm::raw_string_ostream os(error);
+    if (failed(parsePassPipeline(pipeline, manager, os))) {
+      llvm::errs() << error << "\n";
+      return failure();
+    }
+    return manager.run(module);
+  }
+
+  void print(StringRef title, ModuleOp module) {
+    if (std::getenv("ULSC_SEED"))
+      llvm::errs() << "// " << title << "\n" << module << "\n";
+  }
+
+  /// The joint forms of the blocks of `plain`, against finite differences.
+  void checkAdjoints(ModuleOp plain, ModuleOp train) {
+    for (auto joint : train.getOps<uls::BlockOp>()) {
+      StringRef name = joint.getSymName().split(".variant").first;
+      auto block = llvm::cast<uls::BlockOp>(SymbolTable::lookupSymbolIn(plain, name));
+      if (!joint.isJoint())
+        continue;
+      for (const std::string &failure : checkGradients(block, joint, GetParam(), 1e-6))
+        ADD_FAILURE() << "@" << joint.getSymName().str() << ": " << failure;
+    }
+  }
+
+  MLIRContext context;
+};
+
+TEST_P(Property, AdjointsAgreeWithFiniteDifferences) {
+  test::RandomModel model = test::drawModel(GetParam());
+  OwningOpRef<ModuleOp> plain = parseSourceString<ModuleOp>(model.text, &context);
+  ASSERT_TRUE(plain) << model.text;
+  OwningOpRef<ModuleOp> train = plain->clone();
+  ASSERT_TRUE(succeeded(run(*train, "builtin.module(ulsc-train-pipeline)")));
+  print("train", *train);
+  if (model.isSmooth)
+    checkAdjoints(*plain, *train);
+}
+
+TEST_P(Property, PartitionedStepComputesTheSame) {
+  test::RandomModel model = test::drawModel(GetParam());
+  OwningOpRef<ModuleOp> source = parseSourceString<ModuleOp>(model.text, &context);
+  ASSERT_TRUE(source) << model.text;
+  ASSERT_TRUE(succeeded(run(*source, "builtin.module(ulsc-train-pipeline)")));
+  OwningOpRef<ModuleOp> local = source->clone();
+  ASSERT_TRUE(succeeded(run(*local, "builtin.module(ulsc-shard-pipeline)")));
+  print("sharded", *local);
+  ASSERT_TRUE(succeeded(run(*local, "builtin.module(ulsc-partition-pipeline)")));
+  print("local", *local);
+  FailureOr<Shape> shape = getGlobalInputShape(*source);
+  ASSERT_TRUE(succeeded(shape));
+  StepInputs inputs = drawStepInputs(*shape, getVocabulary(*source), GetParam(), 0);
+  Options options;
+  options.control.seed = GetParam();
+  FailureOr<StepResult> expected = runStep(*source, inputs, options), actual = runStep(*local, inputs, options);
+  ASSERT_TRUE(succeeded(expected) && succeeded(actual));
+  for (const std::string &difference : compareSteps(*actual, *expected, 1e-9))
+    ADD_FAILURE() << difference;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Property, ::testing::ValuesIn(getSeeds()),
+                         [](const auto &info) { return "seed" + std::to_string(info.param); });
+
+} // namespace

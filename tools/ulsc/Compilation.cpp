@@ -1,0 +1,284 @@
+//===- Compilation.cpp - One compilation, as the command line asks for it ----------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===-------------------------------------------------------------------------------------------===//
+
+#include "tools/ulsc/Compilation.h"
+
+#include "tools/ulsc/Output.h"
+#include "ulsc/InitAllDialects.h"
+#include "ulsc/InitAllPasses.h"
+#include "ulsc/Support/Nearest.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Tools/Plugins/DialectPlugin.h"
+#include "mlir/Tools/Plugins/PassPlugin.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::tool;
+
+//===---------------------------------------------------------------------------------------===//
+// Diagnostics
+//===---------------------------------------------------------------------------------------===//
+
+/// `config.json:7:3` or the name of a module of the model; nothing for an unknown place.
+static std::string describeLocation(Location location) {
+  if (auto file = llvm::dyn_cast<FileLineColLoc>(location)) {
+    std::string text = file.getFilename().str();
+    if (file.getLine())
+      text += ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn());
+    return text;
+  }
+  if (auto name = llvm::dyn_cast<NameLoc>(location))
+    return name.getName().str();
+  if (auto fused = llvm::dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (std::string text = describeLocation(part); !text.empty())
+        return text;
+  return {};
+}
+
+static void printDiagnostic(Diagnostic &diagnostic) {
+  static const char *const severities[] = {"note", "warning", "error", "remark"};
+  std::string place = describeLocation(diagnostic.getLocation());
+  llvm::errs() << (place.empty() ? "ulsc" : place) << ": " << severities[unsigned(diagnostic.getSeverity())] << ": "
+               << diagnostic.str() << "\n";
+  for (Diagnostic &note : diagnostic.getNotes())
+    printDiagnostic(note);
+}
+
+//===---------------------------------------------------------------------------------------===//
+// Options
+//===---------------------------------------------------------------------------------------===//
+
+Compilation::Compilation(const Arguments &arguments) : arguments(arguments) {}
+Compilation::~Compilation() = default;
+
+bool Compilation::loadPlugins() {
+  registerAllDialects(registry);
+  registerAllPasses();
+  bool isLegal = true;
+  for (const std::string &path : arguments.getAll("load-pass-plugin")) {
+    auto plugin = PassPlugin::load(path);
+    if (plugin)
+      plugin->registerPassRegistryCallbacks();
+    else
+      isLegal = !reportUsageError("pass plugin " + path + ": " + llvm::toString(plugin.takeError()));
+  }
+  for (const std::string &path : arguments.getAll("load-dialect-plugin")) {
+    auto plugin = DialectPlugin::load(path);
+    if (plugin)
+      plugin->registerDialectRegistryCallbacks(registry);
+    else
+      isLegal = !reportUsageError("dialect plugin " + path + ": " + llvm::toString(plugin.takeError()));
+  }
+  return isLegal;
+}
+
+bool Compilation::readPipelinesAfter() {
+  SmallVector<StringRef> stages;
+  for (const Stage &stage : getStages())
+    stages.push_back(stage.name);
+  for (const std::string &text : arguments.getAll("pass-pipeline-at")) {
+    auto [stage, pipeline] = StringRef(text).split(':');
+    if (!llvm::is_contained(stages, stage) || pipeline.empty())
+      return !reportUsageError("--pass-pipeline-at is \"" + text + "\", expected STAGE:PIPELINE with a stage of " +
+                               llvm::join(stages, ", ") + suggestNearest(stage, stages));
+    stageOptions.after.emplace_back(stage.str(), pipeline.str());
+  }
+  return true;
+}
+
+bool Compilation::readOptions() {
+  auto dtype = arguments.getChoice("dtype",
+                                   {"f32", "fp32=f32", "float32=f32", "bf16", "bfloat16=bf16", "f16=f16", "fp16=f16",
+                                    "float16=f16"},
+                                   "f32");
+  if (dtype && *dtype == "f16")
+    return !reportUsageError("--dtype f16 is not supported yet; use bf16 or f32");
+  auto target = arguments.getChoice("target", {"cpu", "cuda"}, "cpu");
+  if (target && *target == "cuda")
+    return !reportUsageError("--target cuda is not supported yet; use cpu");
+  auto chosen = arguments.getChoice("optimizer", {"adamw", "sgd"}, "adamw");
+  auto dropout = arguments.getChoice("dropout", {"on", "off"}, "");
+  auto devices = arguments.getInteger("devices", 1, 0);
+  auto seq = arguments.getInteger("seq", 1, 0);
+  if (!dtype || !target || !chosen || !dropout || !devices || !seq)
+    return false;
+  if (!arguments.has("seq"))
+    return !reportUsageError("--seq is required: shapes are static; as --seq 1024");
+  if (*seq > (int64_t(1) << 30))
+    return !reportUsageError("--seq is " + Twine(*seq) + ", expected at most " + Twine(int64_t(1) << 30));
+  importOptions.seq = *seq;
+  importOptions.computeDtype = *dtype;
+  if (!dropout->empty())
+    importOptions.dropout = *dropout == "on";
+  optimizer = *chosen;
+  dumpDirectory = arguments.get("dump-dir");
+  recipeOptions = {arguments.get("mesh"), arguments.get("mesh-order"), arguments.get("strategy"),
+                   arguments.get("recipe"), arguments.getAll("shard"), *devices};
+  return readPipelinesAfter();
+}
+
+/// Solves batch = micro-batch × microbatches × data ranks for what was not given.
+bool Compilation::readBatch() {
+  auto batch = arguments.getInteger("batch", 1, 0), micro = arguments.getInteger("micro-batch", 1, 0);
+  auto count = arguments.getInteger("microbatches", 1, 0);
+  if (!batch || !micro || !count)
+    return false;
+  if (!*batch)
+    return !reportUsageError("--batch is required: the global batch in sequences, as --batch 64");
+  int64_t ranks = recipe.getDataRanks(), known = ranks;
+  std::string product = std::to_string(ranks) + " data ranks";
+  if (*micro) {
+    known *= *micro;
+    product = "micro-batch " + std::to_string(*micro) + " × " + product;
+  }
+  if (*count) {
+    known *= *count;
+    product = std::to_string(*count) + " microbatches × " + product;
+  }
+  bool isWhole = *batch % known == 0, isExact = !*micro || !*count || *batch == known;
+  if (!isWhole || !isExact) {
+    int64_t below = *batch / known * known;
+    std::string fix = !isExact && *micro && *count ? std::to_string(known)
+                      : below ? std::to_string(below) + " or " + std::to_string(below + known)
+                              : std::to_string(known);
+    return !reportUsageError("--batch " + Twine(*batch) + " is not " + (isExact ? "a multiple of " : "") + product +
+                             "; the nearest that is: " + fix);
+  }
+  if (!*micro && !*count)
+    *count = 1;
+  if (!*micro)
+    *micro = *batch / (ranks * *count);
+  if (!*count)
+    *count = *batch / (ranks * *micro);
+  constexpr int64_t mostTokens = int64_t(1) << 40;
+  if (*micro * ranks > mostTokens / importOptions.seq)
+    return !reportUsageError("a microbatch has " + Twine(*micro * ranks) + " sequences of " + Twine(importOptions.seq) +
+                             " tokens; more than " + Twine(mostTokens) + " tokens are not supported");
+  importOptions.microBatch = *micro;
+  importOptions.microbatches = *count;
+  importOptions.dataRanks = ranks;
+  AxisNames axes = recipe.getDataAxes();
+  importOptions.dataAxes.assign(axes.begin(), axes.end());
+  llvm::errs() << "batch " << *batch << " = micro-batch " << *micro << " × " << *count
+               << (*count == 1 ? " microbatch × " : " microbatches × ") << ranks
+               << (ranks == 1 ? " data rank\n" : " data ranks\n");
+  return true;
+}
+
+/// Quotes a value for the text form of a pass pipeline's options.
+static std::string quote(StringRef value) { return "\"" + value.str() + "\""; }
+
+void Compilation::addStageOptions() {
+  std::string graph = "devices=" + std::to_string(recipeOptions.devices);
+  auto add = [&](StringRef key, StringRef value) {
+    if (!value.empty())
+      graph += (" " + key + "=").str() + quote(value);
+  };
+  add("mesh", recipeOptions.mesh);
+  add("mesh-order", recipeOptions.meshOrder);
+  add("strategy", recipeOptions.strategy);
+  add("recipe", recipeOptions.recipe);
+  // Commas separate the elements of a list, so that each pin is in quotes of its own.
+  std::string pins;
+  for (const std::string &pin : recipeOptions.shard)
+    pins += (pins.empty() ? "" : ",") + quote(pin);
+  if (!pins.empty())
+    graph += " shard=" + pins;
+  stageOptions.options["graph"] = graph;
+  stageOptions.options["train"] = "optimizer=" + optimizer;
+  // The most threads of a rank that scratch memory is there for.
+  stageOptions.options["exec"] = "threads=16";
+}
+
+bool Compilation::prepare() {
+  if (arguments.positionals.size() != 1)
+    return !reportUsageError(arguments.positionals.empty()
+                                 ? Twine("needs a MODEL: a config.json or a directory that holds one")
+                                 : "takes one MODEL, found " + Twine(arguments.positionals.size()) + ", \"" +
+                                       arguments.positionals[1] + "\" among them");
+  if (!loadPlugins() || !readOptions())
+    return false;
+  context = std::make_unique<MLIRContext>(registry);
+  context->loadAllAvailableDialects();
+  context->printOpOnDiagnostic(false);
+  context->getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
+    printDiagnostic(diagnostic);
+    return success();
+  });
+  if (std::optional<Recipe> resolved = resolveRecipe(context.get(), recipeOptions))
+    recipe = *resolved;
+  else
+    return false;
+  llvm::errs() << recipe.describe();
+  if (!readBatch())
+    return false;
+  importOptions.vocabularyMultiple = recipe.getVocabularyMultiple();
+  module = importModel(context.get(), arguments.positionals[0], importOptions);
+  if (!module)
+    return false;
+  llvm::errs() << report::countParameters(*module) << " parameters\n";
+  addStageOptions();
+  return true;
+}
+
+//===---------------------------------------------------------------------------------------===//
+// Stages
+//===---------------------------------------------------------------------------------------===//
+
+void Compilation::printModule(raw_ostream &stream) {
+  OpPrintingFlags flags;
+  if (arguments.has("locations"))
+    flags.enableDebugInfo(true, false);
+  module->print(stream, flags);
+  stream << "\n";
+}
+
+void Compilation::addSeconds(StringRef stage, double value) {
+  seconds.emplace_back(stage.str(), value);
+  std::string name = stage.str();
+  name.append(name.size() < 10 ? 10 - name.size() : 1, ' ');
+  llvm::errs() << name << llvm::formatv("{0:F2} s\n", value).str();
+}
+
+LogicalResult Compilation::finishStage(const Stage &stage, double value) {
+  addSeconds(stage.name, value);
+  // Each part of the report is taken where the module still says it.
+  if (stage.name == "graph")
+    document = report::makeReport(*module);
+  if (stage.name == "scheduled") {
+    collectives = report::collectCollectives(*module);
+    document["collectives"] = report::makeCollectives(collectives);
+  }
+  if (stage.name == "exec")
+    document["memory"] = llvm::json::Array{report::makeMemory(*module)};
+  if (dumpDirectory.empty())
+    return success();
+  if (std::error_code error = llvm::sys::fs::create_directories(dumpDirectory)) {
+    llvm::errs() << "ulsc: error: " << dumpDirectory << " can't be made: " << error.message() << "\n";
+    return failure();
+  }
+  SmallString<128> path(dumpDirectory);
+  llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir", ++dumps, stage.name).str());
+  return writeFile(path, [&](raw_ostream &stream) { printModule(stream); });
+}
+
+LogicalResult Compilation::run(StringRef last) {
+  return runStages(*module, last, stageOptions,
+                   [&](const Stage &stage, double value) { return finishStage(stage, value); });
+}
+
+llvm::json::Object Compilation::makeReport() const {
+  llvm::json::Object times, report(document);
+  for (auto &[stage, value] : seconds)
+    times[stage] = value;
+  report["compile_seconds"] = std::move(times);
+  return report;
+}

@@ -1,0 +1,66 @@
+//===- Compilation.h - One compilation, as the command line asks for it ------------ -*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===-------------------------------------------------------------------------------------------===//
+#ifndef ULSC_TOOLS_ULSC_COMPILATION_H
+#define ULSC_TOOLS_ULSC_COMPILATION_H
+
+#include "tools/ulsc/CommandLine.h"
+#include "ulsc/Frontend.h"
+#include "ulsc/Pipelines.h"
+#include "ulsc/Recipe.h"
+#include "ulsc/Report.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+namespace ulsc::tool {
+
+/// Options of what is compiled, which `compile` and `explain` share.
+llvm::ArrayRef<OptionSpec> getModelOptions();
+
+/// From the command line to the module of a stage.
+class Compilation {
+public:
+  explicit Compilation(const Arguments &arguments);
+  ~Compilation();
+
+  /// Reads options, recipe and model; nothing of the pipeline has run then. False after errors.
+  bool prepare();
+  /// Runs the stages up to `last`.
+  mlir::LogicalResult run(llvm::StringRef last);
+
+  mlir::ModuleOp getModule() { return *module; }
+  llvm::ArrayRef<report::CollectiveRow> getCollectives() const { return collectives; }
+  /// The document of `--report`.
+  llvm::json::Object makeReport() const;
+  /// Adds to the seconds of a stage that is no pass pipeline.
+  void addSeconds(llvm::StringRef stage, double seconds);
+  void printModule(llvm::raw_ostream &stream);
+
+private:
+  bool loadPlugins();
+  bool readOptions();
+  bool readBatch();
+  bool readPipelinesAfter();
+  void addStageOptions();
+  mlir::LogicalResult finishStage(const Stage &stage, double seconds);
+
+  const Arguments &arguments;
+  mlir::DialectRegistry registry;
+  std::unique_ptr<mlir::MLIRContext> context;
+  RecipeOptions recipeOptions;
+  Recipe recipe;
+  ImportOptions importOptions;
+  StageOptions stageOptions;
+  std::string optimizer, dumpDirectory;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  llvm::SmallVector<report::CollectiveRow, 0> collectives;
+  llvm::json::Object document;
+  std::vector<std::pair<std::string, double>> seconds;
+  unsigned dumps = 0;
+};
+
+} // namespace ulsc::tool
+
+#endif // ULSC_TOOLS_ULSC_COMPILATION_H

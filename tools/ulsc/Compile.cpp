@@ -1,0 +1,112 @@
+//===- Compile.cpp - ulsc compile and ulsc explain ---------------------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===-------------------------------------------------------------------------------------------===//
+
+#include "tools/ulsc/Compilation.h"
+#include "tools/ulsc/Output.h"
+
+#include "ulsc/Target/Cpu.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::tool;
+
+static const std::vector<OptionSpec> &getCompileOptions() {
+  static const std::vector<OptionSpec> options = [] {
+    std::vector<OptionSpec> all = {
+        {"o", "FILE", "the program, or with --emit the module (default stdout)"},
+        {"emit", "STAGE", "stop after a stage and print it: graph, train, sharded, local, scheduled, exec, llvm, exe"},
+        {"report", "FILE", "write what was compiled as one JSON document"},
+    };
+    all.insert(all.end(), getModelOptions().begin(), getModelOptions().end());
+    return all;
+  }();
+  return options;
+}
+
+static LogicalResult writeReport(const Arguments &arguments, Compilation &compilation) {
+  if (!arguments.has("report"))
+    return success();
+  llvm::json::Value document(compilation.makeReport());
+  return writeFile(arguments.get("report"), [&](raw_ostream &stream) {
+    stream << llvm::formatv("{0:2}", document) << "\n";
+  });
+}
+
+/// Machine code of the module at stage llvm, linked beside `output` and moved there when it is whole.
+static LogicalResult emitProgram(const std::string &output, Compilation &compilation) {
+  auto start = std::chrono::steady_clock::now();
+  std::string object = output + ".partial.o", program = output + ".partial";
+  llvm::FileRemover removeObject(object), removeProgram(program);
+  Location location = UnknownLoc::get(compilation.getModule().getContext());
+  std::string tool =
+      llvm::sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&emitProgram));
+  if (failed(emitCpuObject(compilation.getModule(), CpuOptions(), object)) ||
+      failed(linkCpuProgram(location, {object}, program, tool)))
+    return failure();
+  if (std::error_code error = llvm::sys::fs::rename(program, output))
+    return emitError(location) << "can't write " << output << ": " << error.message()
+                               << "; give a path in an existing, writable directory";
+  removeProgram.releaseFile();
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  compilation.addSeconds("exe", seconds.count());
+  return success();
+}
+
+static int compile(const Arguments &arguments) {
+  SmallVector<StringRef> stages;
+  for (const Stage &stage : getStages())
+    stages.push_back(stage.name);
+  stages.push_back("exe");
+  if (arguments.get("emit") == "staged")
+    return reportUsageError("--emit staged is not supported yet: there is one pipeline stage; use sharded or local");
+  auto emit = arguments.getChoice("emit", stages, "exe");
+  if (!emit)
+    return 2;
+  bool isProgram = *emit == "exe";
+  if (isProgram && !arguments.has("o"))
+    return reportUsageError("compile needs -o FILE for the program, or --emit=STAGE to print a module");
+  Compilation compilation(arguments);
+  if (!compilation.prepare())
+    return 1;
+  if (failed(compilation.run(isProgram ? "llvm" : *emit)))
+    return 1;
+  if (isProgram)
+    return failed(emitProgram(arguments.get("o"), compilation)) || failed(writeReport(arguments, compilation));
+  std::string output = arguments.get("o", "-");
+  if (failed(writeFile(output, [&](raw_ostream &stream) { compilation.printModule(stream); })))
+    return 1;
+  return failed(writeReport(arguments, compilation));
+}
+
+static int explain(const Arguments &arguments) {
+  Compilation compilation(arguments);
+  if (!compilation.prepare() || failed(compilation.run("scheduled")))
+    return 1;
+  report::printCollectives(llvm::outs(), compilation.getCollectives());
+  return failed(writeReport(arguments, compilation));
+}
+
+static const std::vector<OptionSpec> &getExplainOptions() {
+  static const std::vector<OptionSpec> options = [] {
+    std::vector<OptionSpec> all = {{"report", "FILE", "write the same as one JSON document"}};
+    all.insert(all.end(), getModelOptions().begin(), getModelOptions().end());
+    return all;
+  }();
+  return options;
+}
+
+const CommandSpec ulsc::tool::kCompileCommand = {
+    "compile", "MODEL --seq N --batch N [--mesh dp=2,tp=2] [options] -o PROGRAM",
+    "Compiles a model into a training program.", getCompileOptions(), compile};
+const CommandSpec ulsc::tool::kExplainCommand = {
+    "explain", "MODEL --seq N --batch N [--mesh dp=2,tp=2] [options]",
+    "Tells why each collective is there and what it costs.", getExplainOptions(), explain};

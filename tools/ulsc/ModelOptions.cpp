@@ -1,0 +1,43 @@
+//===- ModelOptions.cpp - Options of what is compiled ------------------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===-------------------------------------------------------------------------------------------===//
+
+#include "tools/ulsc/Compilation.h"
+
+using namespace ulsc::tool;
+
+llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
+  static const OptionSpec options[] = {
+      {"mesh", "AXIS=SIZE,...", "the mesh of devices, as dp=2,tp=2; one size may be *"},
+      {"mesh-order", "AXIS,...", "axes from outermost to innermost, instead of the canonical order"},
+      {"devices", "N", "number of devices, which resolves *"},
+      {"seq", "N", "length of a sequence (required)"},
+      {"batch", "N", "global batch in sequences (required)"},
+      {"micro-batch", "N", "sequences of a data rank in a microbatch"},
+      {"microbatches", "N", "microbatches of a step (default 1)"},
+      {"strategy", "NAME+...", "presets: ddp, tp, ddp+tp (default: what the mesh implies)"},
+      {"recipe", "FILE", "JSON recipe: mesh, strategy, rules, sharding, groups, frozen"},
+      {"shard", "PATTERN=DIMS", "pin of tensors: mesh axes per dimension (-,tp) or per logical axis (heads:tp)", "", true},
+      {"dtype", "f32|bf16", "dtype of compute (default f32); parameters are stored in f32"},
+      {"optimizer", "adamw|sgd", "the optimizer (default adamw)"},
+      {"dropout", "on|off", "whether the program drops elements (default: if the model has a rate)"},
+      {"target", "cpu", "the target (default cpu)"},
+      {"dump-dir", "DIR", "write the module after each stage, numbered"},
+      {"locations", "", "print locations with modules"},
+      {"load-pass-plugin", "FILE", "load passes from a shared library", "", true},
+      {"load-dialect-plugin", "FILE", "load dialects from a shared library", "", true},
+      {"pass-pipeline-at", "STAGE:PIPELINE", "run a pass pipeline after a stage", "", true},
+      {"help", "", "this help"},
+      {"recompute", "WHICH", "", "saved values are chosen by cost now"},
+      {"pp-schedule", "NAME", "", "there is one pipeline stage; use microbatches"},
+      {"memory-limit", "BYTES", "", "--report gives the memory of a rank after the stage exec"},
+      {"allow", "WHICH", "", "see the collectives with ulsc explain"},
+      {"cluster", "FILE", "", "costs are those of one machine now"},
+      {"params", "N", "", "compile a model's config.json"},
+      {"grad-dtype", "DTYPE", "", "gradients are f32"},
+      {"param-dtype", "DTYPE", "", "parameters are stored in f32"},
+  };
+  return options;
+}

@@ -1,0 +1,55 @@
+//===- Output.cpp - Files that are whole or not there ------------------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===-------------------------------------------------------------------------------------------===//
+
+#include "tools/ulsc/Output.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
+
+using namespace mlir;
+
+static LogicalResult fail(StringRef path, const Twine &problem) {
+  llvm::errs() << "ulsc: error: " << path << " can't be written: " << problem << "\n";
+  return failure();
+}
+
+LogicalResult ulsc::tool::writeFile(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
+  if (path == "-") {
+    write(llvm::outs());
+    llvm::outs().flush();
+    return success();
+  }
+  // Devices and pipes are written as they are: a file must not take their place.
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(path, status) && llvm::sys::fs::is_other(status)) {
+    std::error_code error;
+    llvm::raw_fd_ostream stream(path, error);
+    if (error)
+      return fail(path, error.message());
+    write(stream);
+    return success();
+  }
+  int descriptor = -1;
+  SmallString<128> temporary;
+  if (std::error_code error = llvm::sys::fs::createUniqueFile(path + ".%%%%%%.tmp", descriptor, temporary))
+    return fail(path, error.message());
+  // A signal that ends the program takes the file along.
+  llvm::sys::RemoveFileOnSignal(temporary);
+  llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
+  write(stream);
+  stream.close();
+  std::error_code error = stream.error();
+  stream.clear_error();
+  if (!error)
+    error = llvm::sys::fs::rename(temporary, path);
+  if (error) {
+    llvm::sys::fs::remove(temporary);
+    llvm::sys::DontRemoveFileOnSignal(temporary);
+    return fail(path, error.message());
+  }
+  llvm::sys::DontRemoveFileOnSignal(temporary);
+  return success();
+}
