@@ -223,7 +223,7 @@ LogicalResult YieldOp::verify() {
 
 LogicalResult KernelOp::verifyLowered() {
   for (auto op : getBody().front().getOps<linalg::GenericOp>())
-    if (failed(verifyBody(op)))
+    if (failed(::verifyBody(op)))
       return failure();
   if (failed(verifyOps(*this)))
     return failure();
