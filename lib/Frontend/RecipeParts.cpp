@@ -91,7 +91,7 @@ std::optional<Pin> ulsc::frontend::parsePin(Location location, StringRef text) {
   }
   SmallVector<StringRef> parts;
   dims.split(parts, ',');
-  for (StringRef part : parts) {
+  for (const StringRef &part : parts) {
     auto [first, second] = part.trim().split(':');
     bool isNamed = !second.empty();
     if (&part != parts.begin() && isNamed != pin.isNamed) {
