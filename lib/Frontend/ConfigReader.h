@@ -51,6 +51,8 @@ public:
   std::string getChoice(llvm::ArrayRef<llvm::StringRef> names, llvm::ArrayRef<llvm::StringRef> choices,
                         std::optional<llvm::StringRef> fallback) const;
 
+  /// Whether an error was found so far: then values that follow from others may be made up.
+  bool hasFailed() const { return hasErrors; }
   bool has(llvm::StringRef name) const { return find(name) != nullptr; }
   /// The object at `name`, if there is one that is not null; an error if it is something else.
   std::optional<ConfigReader> getObject(llvm::StringRef name) const;

@@ -62,7 +62,7 @@ static int64_t readHeadSize(const ConfigReader &config, int64_t hidden, int64_t 
     return 2;
   }
   int64_t size = config.getInteger({"head_dim"}, 1, SizeBounds::kHidden, std::max<int64_t>(hidden / heads, 1));
-  if (size % 2 != 0)
+  if (size % 2 != 0 && (config.has("head_dim") || !config.hasFailed()))
     config.emitError("head_dim") << "is " << size << ", expected an even size, since rotary positions turn pairs; "
                                  << "the nearest is " << size + 1;
   return size;

@@ -237,7 +237,9 @@ void AnnotatePass::runOnOperation() {
     module.emitError("has a mesh already; annotation comes once");
     return signalPassFailure();
   }
-  std::vector<std::string> pins(shard.begin(), shard.end());
+  SmallVector<StringRef> texts;
+  StringRef(shard).split(texts, ';', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  std::vector<std::string> pins(texts.begin(), texts.end());
   std::optional<Recipe> resolved = resolveRecipe(&getContext(), {mesh, meshOrder, strategy, recipe, pins, devices});
   if (!resolved)
     return signalPassFailure();

@@ -18,7 +18,7 @@ void ulsc::buildGraphPipeline(OpPassManager &manager, const GraphPipelineOptions
   annotate.devices = options.devices;
   annotate.strategy = options.strategy;
   annotate.recipe = options.recipe;
-  annotate.shard.assign(options.shard.begin(), options.shard.end());
+  annotate.shard = options.shard;
   manager.addPass(createAnnotatePass(annotate));
   // After annotation, so that a wrong recipe is reported once.
   AssignGroupsPassOptions groups;

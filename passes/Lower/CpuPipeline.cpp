@@ -9,8 +9,8 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,6 +34,7 @@ void ulsc::buildCpuPipeline(OpPassManager &passes) {
 }
 
 void ulsc::registerCpuPipeline() {
-  PassPipelineRegistration<>("ulsc-cpu-pipeline", "from exec with planned buffers to the llvm dialect, for the CPU",
+  PassPipelineRegistration<>("ulsc-cpu-pipeline",
+                             "from exec with planned buffers to the llvm dialect, for the CPU",
                              [](OpPassManager &passes) { buildCpuPipeline(passes); });
 }

@@ -186,12 +186,7 @@ void Compilation::addStageOptions() {
   add("mesh-order", recipeOptions.meshOrder);
   add("strategy", recipeOptions.strategy);
   add("recipe", recipeOptions.recipe);
-  // Commas separate the elements of a list, so that each pin is in quotes of its own.
-  std::string pins;
-  for (const std::string &pin : recipeOptions.shard)
-    pins += (pins.empty() ? "" : ",") + quote(pin);
-  if (!pins.empty())
-    graph += " shard=" + pins;
+  add("shard", llvm::join(recipeOptions.shard, ";"));
   stageOptions.options["graph"] = graph;
   stageOptions.options["train"] = "optimizer=" + optimizer;
   // The most threads of a rank that scratch memory is there for.
