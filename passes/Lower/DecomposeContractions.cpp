@@ -185,7 +185,7 @@ private:
       std::swap(c[1], c[2]);
     }
     uls::AccumulateOp accumulate = getAccumulation(op);
-    if (accumulate)
+    if (accumulate && !isDefinedBefore(accumulate.getAccumulator(), op))
       rewriter.setInsertionPoint(accumulate);
     auto product =
         exec::ContractOp::create(rewriter, op.getLoc(), op.getType(), getName(op), lhs, rhs,
@@ -234,8 +234,10 @@ struct SplitAccumulateConcat : OpRewritePattern<uls::AccumulateOp> {
 
 } // namespace
 
+void lower::populateAccumulationPatterns(RewritePatternSet &patterns) {
+  patterns.add<SplitAccumulateConcat>(patterns.getContext());
+}
+
 void lower::populateContractionPatterns(RewritePatternSet &patterns) {
-  // Before accumulations become additions.
-  patterns.add<SplitAccumulateConcat>(patterns.getContext(), PatternBenefit(4));
-  patterns.add<DecomposeEinsum>(patterns.getContext(), PatternBenefit(3));
+  patterns.add<DecomposeEinsum>(patterns.getContext());
 }

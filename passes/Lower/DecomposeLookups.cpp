@@ -54,7 +54,8 @@ struct DecomposeEmbeddingGrad : OpRewritePattern<uls::EmbeddingGradOp> {
     Location location = op.getLoc();
     auto table = RankedTensorType::get(type.getShape(), rewriter.getF32Type());
     uls::AccumulateOp accumulate = getAccumulation(op, table);
-    rewriter.setInsertionPoint(accumulate ? accumulate.getOperation() : op.getOperation());
+    if (accumulate && !isDefinedBefore(accumulate.getAccumulator(), op))
+      rewriter.setInsertionPoint(accumulate);
     Value init = accumulate ? accumulate.getAccumulator() : Value();
     if (!init)
       init = uls::ConstantOp::create(rewriter, location, DenseElementsAttr::get(table, 0.0f));
@@ -198,6 +199,8 @@ private:
 
 void lower::populateLookupPatterns(RewritePatternSet &patterns) {
   patterns.add<DecomposeEmbedding, DecomposeRope>(patterns.getContext());
-  // Before the accumulation becomes an addition.
-  patterns.add<DecomposeEmbeddingGrad>(patterns.getContext(), PatternBenefit(2));
+}
+
+void lower::populateAccumulatingLookupPatterns(RewritePatternSet &patterns) {
+  patterns.add<DecomposeEmbeddingGrad>(patterns.getContext());
 }

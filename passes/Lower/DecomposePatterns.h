@@ -21,9 +21,13 @@ void populateShapePatterns(mlir::RewritePatternSet &patterns);
 void populateNormPatterns(mlir::RewritePatternSet &patterns);
 /// Cross-entropy, whole and by row statistics.
 void populateLossPatterns(mlir::RewritePatternSet &patterns);
-/// Embedding, its gradient, rope.
+/// Embedding, rope.
 void populateLookupPatterns(mlir::RewritePatternSet &patterns);
-/// Einsum to exec.contract, with transposes where letters don't collapse to strides.
+/// The gradient of an embedding, with its accumulation.
+void populateAccumulatingLookupPatterns(mlir::RewritePatternSet &patterns);
+/// Accumulation of a concatenation to that of its parts.
+void populateAccumulationPatterns(mlir::RewritePatternSet &patterns);
+/// Einsum to exec.contract, with its accumulation, and transposes where letters don't collapse to strides.
 void populateContractionPatterns(mlir::RewritePatternSet &patterns);
 /// Counts and sums of squares of the step.
 void populateStatisticPatterns(mlir::RewritePatternSet &patterns);
@@ -43,6 +47,9 @@ std::pair<mlir::Value, mlir::Value> getContextParts(mlir::Value context);
 
 /// Whether every dimension before `dim` has size 1, so that ranges of `dim` are contiguous.
 bool isOutermost(mlir::RankedTensorType type, int64_t dim);
+
+/// Whether `value` is there before `op`, an op of the same block or of one nested in the value's.
+bool isDefinedBefore(mlir::Value value, mlir::Operation *op);
 
 /// The mesh named `name` in the module around `op`.
 dist::MeshAttr lookupMesh(mlir::Operation *op, mlir::FlatSymbolRefAttr name);

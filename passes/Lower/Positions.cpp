@@ -54,3 +54,8 @@ std::pair<Value, Value> lower::getContextParts(Value context) {
 bool lower::isOutermost(RankedTensorType type, int64_t dim) {
   return llvm::all_of(type.getShape().take_front(dim), [](int64_t size) { return size == 1; });
 }
+
+bool lower::isDefinedBefore(Value value, Operation *op) {
+  Operation *producer = value.getDefiningOp();
+  return !producer || producer->getBlock() != op->getBlock() || producer->isBeforeInBlock(op);
+}

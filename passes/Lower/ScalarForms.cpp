@@ -125,6 +125,20 @@ ScalarForms::ScalarForms(MLIRContext *context) : context(context) {
     return convertElement(builder, location, v[0], getComputeType(element));
   });
   add<uls::AccumulateOp>(binary<arith::AddFOp, arith::AddIOp>());
+  add<uls::MaskOp>([](OpBuilder &builder, Location location, Operation *op, ValueRange v) -> Value {
+    // Ordered comparisons: false where one side is NaN.
+    static constexpr std::pair<arith::CmpFPredicate, arith::CmpIPredicate> predicates[] = {
+        {arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt},
+        {arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle},
+        {arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt},
+        {arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge}};
+    auto [onFloats, onIntegers] = predicates[static_cast<int>(cast<uls::MaskOp>(op).getComparison())];
+    Value holds = isa<FloatType>(v[0].getType())
+                      ? Value(arith::CmpFOp::create(builder, location, onFloats, v[0], v[1]))
+                      : Value(arith::CmpIOp::create(builder, location, onIntegers, v[0], v[1]));
+    Value zero = arith::ConstantOp::create(builder, location, builder.getZeroAttr(v[2].getType()));
+    return arith::SelectOp::create(builder, location, holds, v[2], zero);
+  });
   add<uls::SiluOp>(formula([](Scalars s, Operation *, ValueRange v) { return s.mul(v[0], s.sigmoid(v[0])); }));
   add<uls::SiluGradOp>(
       formula([](Scalars s, Operation *, ValueRange v) { return s.mul(buildSiluDerivative(s, v[0]), v[1]); }));

@@ -105,8 +105,14 @@ private:
       NamedAttribute marks(builder.getStringAttr("exec.accumulates"), builder.getI64IntegerAttr(i));
       unsigned index = variant.getNumArguments();
       (void)variant.insertArgument(index, accumulate.getType(), builder.getDictionaryAttr(marks), accumulate.getLoc());
+      // Right where the gradient is made: its operands need not wait for the end of the block.
+      Value value = yield->getOperand(i);
+      if (Operation *producer = value.getDefiningOp())
+        builder.setInsertionPointAfter(producer);
+      else
+        builder.setInsertionPoint(yield);
       Value sum = uls::AccumulateOp::create(builder, accumulate.getLoc(), accumulate.getType(),
-                                            variant.getArgument(index), yield->getOperand(i));
+                                            variant.getArgument(index), value);
       yield->setOperand(i, sum);
     }
     SmallVector<Type> results(yield->getOperandTypes());
