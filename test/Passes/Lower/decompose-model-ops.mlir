@@ -2,6 +2,12 @@
 
 // bf16 is stored, f32 computed in; a splat constant and a control field go into the body.
 // CHECK-LABEL: uls.block @elementwise
+// CHECK: arith.extf %{{.*}} : bf16 to f32
+// CHECK-DAG: exec.control "learning_rate" : f32
+// CHECK-DAG: arith.constant 2.000000e+00 : f32
+// CHECK: arith.mulf
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+uls.block @elementwise
 // CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<4x8xbf16>) outs(%{{.*}} : tensor<4x8xbf16>)
 // CHECK: %[[X:.*]] = arith.extf %{{.*}} : bf16 to f32
 // CHECK: %[[RATE:.*]] = exec.control "learning_rate" : f32
@@ -13,7 +19,9 @@ uls.block @elementwise(%x: tensor<4x8xbf16>) -> (tensor<4x8xbf16>) {
   %rate = uls.control "learning_rate" : tensor<f32>
   %two = uls.constant dense<2.0> : tensor<f32>
   %scale = uls.mul %rate, %two : tensor<f32>, tensor<f32>
-  %y = uls.mul %x, %scale : tensor<4x8xbf16>, tensor<f32>
+  %wide = uls.convert %x : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %product = uls.mul %wide, %scale : tensor<4x8xf32>, tensor<f32>
+  %y = uls.convert %product : tensor<4x8xf32> -> tensor<4x8xbf16>
   uls.yield %y : tensor<4x8xbf16>
 }
 

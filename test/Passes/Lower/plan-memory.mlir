@@ -12,7 +12,8 @@ exec.function private @inner(%x: memref<16xf32>, %y: memref<16xf32>) {
   exec.copy %x to %a : memref<16xf32> to memref<16xf32>
   exec.copy %a to %b : memref<16xf32> to memref<16xf32>
   // A dead buffer is filled with NaN.
-  // POISON: exec.copy %[[A:.*]] to %{{.*}}
+  // POISON: exec.copy %{{.*}} to %[[A:.*]] : memref
+  // POISON-NEXT: exec.copy %[[A]] to %{{.*}}
   // POISON-NEXT: exec.fill %{{.*}} with 0x7FC00000 : f32
   exec.copy %b to %c : memref<16xf32> to memref<16xf32>
   exec.copy %c to %y : memref<16xf32> to memref<16xf32>
