@@ -304,9 +304,10 @@ LogicalResult ApplyOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("applies @") << getKernel() << ", which is no exec.kernel";
   SmallVector<Type> types(getInputs().getTypes());
   llvm::append_range(types, getScalars().getTypes());
-  if (ArrayRef<Type>(types) != kernel.getArgumentTypes() || getResultTypes() != kernel.getResultTypes())
+  if (ArrayRef<Type>(types) != kernel.getArgumentTypes() ||
+      getResultTypes() != kernel.getResultTypes())
     return emitOpError("has operands and results of type ")
-           << FunctionType::get(getContext(), types, getResultTypes()) << ", but @" << getKernel() << " is "
-           << kernel.getFunctionType();
+           << FunctionType::get(getContext(), types, getResultTypes()) << ", but @" << getKernel()
+           << " is " << kernel.getFunctionType();
   return success();
 }

@@ -73,9 +73,9 @@ public:
     document["collectives"] = copy("exec.collectives", /*isArray=*/true);
     auto slots = entry->getAttrOfType<IntegerAttr>("exec.collective_slots");
     document["collective_slots"] = slots ? slots.getInt() : 0;
-    document["hyperparameters"] = json::Object{{"lr", 3e-4},          {"betas", json::Array{0.9, 0.95}},
-                                               {"eps", 1e-8},         {"weight_decay", 0.1},
-                                               {"momentum", 0.9},     {"clip_grad", 1.0}};
+    document["hyperparameters"] = json::Object{{"lr", 3e-4},      {"betas", json::Array{0.9, 0.95}},
+                                               {"eps", 1e-8},     {"weight_decay", 0.1},
+                                               {"momentum", 0.9}, {"clip_grad", 1.0}};
     if (failed(addInputs(document)))
       return failure();
     return addTensors(document);
@@ -128,7 +128,8 @@ private:
   json::Value buildOptimizerGroups() {
     if (Attribute groups = module->getAttr("uls.groups"))
       return toJson(groups);
-    return json::Array{json::Object{{"match", "*"}, {"weight_decay_scale", 1.0}, {"lr_scale", 1.0}}};
+    return json::Array{
+        json::Object{{"match", "*"}, {"weight_decay_scale", 1.0}, {"lr_scale", 1.0}}};
   }
 
   json::Array buildGroups() {
@@ -155,7 +156,8 @@ private:
   }
 
   /// What all tensors of one parameter share.
-  json::Object describe(uls::ParamOp param, StringRef name, StringRef role, dist::ShardingAttr sharding) {
+  json::Object describe(uls::ParamOp param, StringRef name, StringRef role,
+                        dist::ShardingAttr sharding) {
     json::Object object{{"name", name.str()},
                         {"role", role.str()},
                         {"parameter", param.getSymName()},
@@ -205,11 +207,13 @@ private:
     json::Array tensors;
     SymbolTable symbols(module);
     for (auto param : module.getOps<uls::ParamOp>())
-      if (failed(addTensor(tensors, param, param.getSymName(), "parameter", param.getShardingAttr())))
+      if (failed(
+              addTensor(tensors, param, param.getSymName(), "parameter", param.getShardingAttr())))
         return failure();
     for (auto state : module.getOps<uls::StateOp>()) {
       auto param = symbols.lookup<uls::ParamOp>(state.getParameter());
-      dist::ShardingAttr sharding = state.getShardingAttr() ? state.getShardingAttr() : param.getShardingAttr();
+      dist::ShardingAttr sharding =
+          state.getShardingAttr() ? state.getShardingAttr() : param.getShardingAttr();
       if (failed(addTensor(tensors, param, state.getSymName(), state.getRole(), sharding)))
         return failure();
     }

@@ -1,4 +1,5 @@
-//===- ImportPipeline.cpp - The stage graph: annotations on an imported model ------------------===//
+//===- ImportPipeline.cpp - The stage graph: annotations on an imported model
+//------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -30,5 +31,6 @@ void ulsc::buildGraphPipeline(OpPassManager &manager, const GraphPipelineOptions
 
 void ulsc::registerImportPipeline() {
   PassPipelineRegistration<GraphPipelineOptions>(
-      "ulsc-graph-pipeline", "Attaches mesh, shardings and parameter groups to an imported model", buildGraphPipeline);
+      "ulsc-graph-pipeline", "Attaches mesh, shardings and parameter groups to an imported model",
+      buildGraphPipeline);
 }

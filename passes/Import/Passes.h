@@ -26,7 +26,8 @@ struct GraphPipelineOptions : public mlir::PassPipelineOptions<GraphPipelineOpti
   Option<std::string> strategy{*this, "strategy", llvm::cl::desc("presets joined by +")};
   Option<std::string> recipe{*this, "recipe", llvm::cl::desc("path of a JSON recipe")};
   /// Not a list: dimensions are separated by commas, as the elements of a list are.
-  Option<std::string> shard{*this, "shard", llvm::cl::desc("pins, as PATTERN=DIMS, separated by ;")};
+  Option<std::string> shard{*this, "shard",
+                            llvm::cl::desc("pins, as PATTERN=DIMS, separated by ;")};
 };
 
 /// Attaches mesh, shardings and parameter groups to an imported model.

@@ -38,7 +38,8 @@ struct AttachManifest : ulsc::impl::AttachManifestPassBase<AttachManifest> {
       if (isa<uls::ParamOp, uls::StateOp, dist::MeshOp>(op))
         op.erase();
     for (NamedAttribute attribute : llvm::to_vector(module->getDiscardableAttrs()))
-      if (attribute.getName() != "exec.manifest" && !attribute.getName().getValue().starts_with("llvm."))
+      if (attribute.getName() != "exec.manifest" &&
+          !attribute.getName().getValue().starts_with("llvm."))
         module->removeDiscardableAttr(attribute.getName());
   }
 };

@@ -26,9 +26,10 @@ using namespace ulsc::lower;
 
 /// Whether `op` is one of those that the assignment of buffers understands as they are.
 static bool isLeft(Operation *op) {
-  return isa<uls::AttentionOp, uls::AttentionGradOp, uls::CallOp, uls::MicrobatchesOp, uls::MicrobatchOp, uls::YieldOp,
-             uls::ReshapeOp, uls::SliceOp, uls::ConcatOp, uls::ConstantOp, uls::ControlOp, uls::ReportOp, uls::BlockOp,
-             uls::StepOp, uls::ParamOp, uls::StateOp>(op) ||
+  return isa<uls::AttentionOp, uls::AttentionGradOp, uls::CallOp, uls::MicrobatchesOp,
+             uls::MicrobatchOp, uls::YieldOp, uls::ReshapeOp, uls::SliceOp, uls::ConcatOp,
+             uls::ConstantOp, uls::ControlOp, uls::ReportOp, uls::BlockOp, uls::StepOp,
+             uls::ParamOp, uls::StateOp>(op) ||
          !isa<uls::UlsDialect>(op->getDialect());
 }
 
@@ -59,7 +60,8 @@ struct DecomposeModelOps : ulsc::impl::DecomposeModelOpsPassBase<DecomposeModelO
     return applyPatternsGreedily(getOperation(), std::move(patterns), config);
   }
 
-  /// Products and scattered sums take in the accumulation of their result; afterwards an accumulation is an addition.
+  /// Products and scattered sums take in the accumulation of their result; afterwards an
+  /// accumulation is an addition.
   LogicalResult fuseAccumulations() {
     RewritePatternSet split(&getContext()), patterns(&getContext());
     populateAccumulationPatterns(split);

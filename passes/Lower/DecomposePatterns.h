@@ -27,7 +27,8 @@ void populateLookupPatterns(mlir::RewritePatternSet &patterns);
 void populateAccumulatingLookupPatterns(mlir::RewritePatternSet &patterns);
 /// Accumulation of a concatenation to that of its parts.
 void populateAccumulationPatterns(mlir::RewritePatternSet &patterns);
-/// Einsum to exec.contract, with its accumulation, and transposes where letters don't collapse to strides.
+/// Einsum to exec.contract, with its accumulation, and transposes where letters don't collapse to
+/// strides.
 void populateContractionPatterns(mlir::RewritePatternSet &patterns);
 /// Counts and sums of squares of the step.
 void populateStatisticPatterns(mlir::RewritePatternSet &patterns);
@@ -35,12 +36,13 @@ void populateStatisticPatterns(mlir::RewritePatternSet &patterns);
 void populateCollectivePatterns(mlir::RewritePatternSet &patterns);
 
 /// This rank's row-major position along `axes` as i64, or null without axes.
-mlir::Value buildPosition(mlir::OpBuilder &builder, mlir::Location location, mlir::FlatSymbolRefAttr mesh,
-                          llvm::ArrayRef<mlir::StringAttr> axes);
+mlir::Value buildPosition(mlir::OpBuilder &builder, mlir::Location location,
+                          mlir::FlatSymbolRefAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes);
 
-/// Where dimension `dim` of the local block begins in the global value (i64), or null when it is whole.
-mlir::Value buildShardOffset(mlir::OpBuilder &builder, mlir::Location location, dist::ShardAttr shard, int64_t dim,
-                             int64_t localSize);
+/// Where dimension `dim` of the local block begins in the global value (i64), or null when it is
+/// whole.
+mlir::Value buildShardOffset(mlir::OpBuilder &builder, mlir::Location location,
+                             dist::ShardAttr shard, int64_t dim, int64_t localSize);
 
 /// Layer index and first global row that a context stands for.
 std::pair<mlir::Value, mlir::Value> getContextParts(mlir::Value context);

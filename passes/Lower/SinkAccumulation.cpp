@@ -67,13 +67,18 @@ class Variants {
 public:
   explicit Variants(ModuleOp module) : symbols(module) {}
 
-  /// For each result, the accumulation that is its only use and that the call could do itself, or null.
-  static SmallVector<uls::AccumulateOp> getAccumulations(uls::CallOp call, DominanceInfo &dominance) {
+  /// For each result, the accumulation that is its only use and that the call could do itself, or
+  /// null.
+  static SmallVector<uls::AccumulateOp> getAccumulations(uls::CallOp call,
+                                                         DominanceInfo &dominance) {
     SmallVector<uls::AccumulateOp> accumulations;
     for (Value result : call.getResults()) {
-      auto accumulate = result.hasOneUse() ? dyn_cast<uls::AccumulateOp>(*result.user_begin()) : uls::AccumulateOp();
-      bool fits = accumulate && accumulate.getValue() == result && accumulate->getBlock() == call->getBlock() &&
-                  accumulate.getAccumulator() != result && accumulate.getAccumulator().hasOneUse() &&
+      auto accumulate = result.hasOneUse() ? dyn_cast<uls::AccumulateOp>(*result.user_begin())
+                                           : uls::AccumulateOp();
+      bool fits = accumulate && accumulate.getValue() == result &&
+                  accumulate->getBlock() == call->getBlock() &&
+                  accumulate.getAccumulator() != result &&
+                  accumulate.getAccumulator().hasOneUse() &&
                   dominance.properlyDominates(accumulate.getAccumulator(), call);
       accumulations.push_back(fits ? accumulate : uls::AccumulateOp());
     }
@@ -104,7 +109,8 @@ private:
         continue;
       NamedAttribute marks(builder.getStringAttr("exec.accumulates"), builder.getI64IntegerAttr(i));
       unsigned index = variant.getNumArguments();
-      (void)variant.insertArgument(index, accumulate.getType(), builder.getDictionaryAttr(marks), accumulate.getLoc());
+      (void)variant.insertArgument(index, accumulate.getType(), builder.getDictionaryAttr(marks),
+                                   accumulate.getLoc());
       // Right where the gradient is made: its operands need not wait for the end of the block.
       Value value = yield->getOperand(i);
       if (Operation *producer = value.getDefiningOp())
@@ -116,7 +122,8 @@ private:
       yield->setOperand(i, sum);
     }
     SmallVector<Type> results(yield->getOperandTypes());
-    variant.setFunctionType(FunctionType::get(block.getContext(), variant.getArgumentTypes(), results));
+    variant.setFunctionType(
+        FunctionType::get(block.getContext(), variant.getArgumentTypes(), results));
     return variant;
   }
 
@@ -153,8 +160,8 @@ struct SinkAccumulation : ulsc::impl::SinkAccumulationPassBase<SinkAccumulation>
     for (uls::AccumulateOp accumulate : accumulations)
       if (accumulate)
         arguments.push_back(accumulate.getAccumulator());
-    auto replacement = uls::CallOp::create(builder, call.getLoc(), variant.getResultTypes(), variant.getSymName(),
-                                           arguments, call.getLayerAttr());
+    auto replacement = uls::CallOp::create(builder, call.getLoc(), variant.getResultTypes(),
+                                           variant.getSymName(), arguments, call.getLayerAttr());
     for (auto [i, accumulate] : llvm::enumerate(accumulations)) {
       if (accumulate) {
         accumulate.replaceAllUsesWith(replacement.getResult(i));

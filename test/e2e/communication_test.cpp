@@ -1,4 +1,5 @@
-//===- communication_test.cpp - What travels is what the report says ------------------------------===//
+//===- communication_test.cpp - What travels is what the report says
+//------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -23,10 +24,13 @@ struct Case {
 
 class Communication : public testing::TestWithParam<Case> {};
 
-/// What travels in a step for one reason: the report has a line for it, the program one or more collectives.
+/// What travels in a step for one reason: the report has a line for it, the program one or more
+/// collectives.
 struct Traffic {
   int64_t count = 0, bytes = 0;
-  bool operator==(const Traffic &other) const { return count == other.count && bytes == other.bytes; }
+  bool operator==(const Traffic &other) const {
+    return count == other.count && bytes == other.bytes;
+  }
 };
 std::ostream &operator<<(std::ostream &stream, const Traffic &traffic) {
   return stream << traffic.count << " calls, " << traffic.bytes << " bytes";
@@ -52,10 +56,10 @@ TEST_P(Communication, ReportEqualsWhatTravelled) {
   const Case &c = GetParam();
   std::filesystem::path directory = scratchDirectory("communication-" + c.model + c.mesh);
   std::filesystem::path report = directory / "report.json", model = goldenDirectory(c.model);
-  std::filesystem::path program = compile(
-      model,
-      {"--seq", "32", "--batch", "16", "--microbatches", std::to_string(c.microbatches), "--mesh", c.mesh},
-      report);
+  std::filesystem::path program = compile(model,
+                                          {"--seq", "32", "--batch", "16", "--microbatches",
+                                           std::to_string(c.microbatches), "--mesh", c.mesh},
+                                          report);
   train(program, c.ranks, {"--data", model / "tokens.bin", "--steps", std::to_string(kSteps)},
         {{"LD_PRELOAD", std::string(ULSC_BUILD_DIR) + "/lib/libulsc_pmpi_shim.so"},
          {"ULSC_PMPI_OUT", directory / "pmpi.%r.json"}});
@@ -90,13 +94,14 @@ Totals totals(const json &collectives, const std::string &axis, const std::strin
   return result;
 }
 
-/// Per microbatch: two all-reduces of the hidden state a layer each way, one more each way for embedding and head; every
-/// gradient byte once a step over dp.
+/// Per microbatch: two all-reduces of the hidden state a layer each way, one more each way for
+/// embedding and head; every gradient byte once a step over dp.
 TEST(CommunicationCounts, TensorAndDataParallelLlama) {
   std::filesystem::path directory = scratchDirectory("communication-counts");
   std::filesystem::path report = directory / "report.json", model = goldenDirectory("llama");
   const int64_t layers = 2, microbatches = 4, batch = 16, seq = 32, hidden = 64, dp = 2, tp = 2;
-  compile(model, {"--seq", "32", "--batch", "16", "--microbatches", "4", "--mesh", "dp=2,tp=2"}, report);
+  compile(model, {"--seq", "32", "--batch", "16", "--microbatches", "4", "--mesh", "dp=2,tp=2"},
+          report);
   json document = readJson(report);
   const json &collectives = document["collectives"];
   int64_t state = batch / dp / microbatches * seq * hidden * 4;
@@ -109,7 +114,10 @@ TEST(CommunicationCounts, TensorAndDataParallelLlama) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, Communication,
-                         testing::Values(Case{"llama", "dp=2,tp=2", 4, 4}, Case{"gpt2", "dp=2,tp=2", 4, 1},
+                         testing::Values(Case{"llama", "dp=2,tp=2", 4, 4},
+                                         Case{"gpt2", "dp=2,tp=2", 4, 1},
                                          Case{"gpt2", "tp=2", 2, 4}),
-                         [](const auto &info) { return info.param.model + std::to_string(info.index); });
+                         [](const auto &info) {
+                           return info.param.model + std::to_string(info.index);
+                         });
 } // namespace

@@ -7,14 +7,6 @@
 // CHECK-DAG: arith.constant 2.000000e+00 : f32
 // CHECK: arith.mulf
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
-uls.block @elementwise
-// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<4x8xbf16>) outs(%{{.*}} : tensor<4x8xbf16>)
-// CHECK: %[[X:.*]] = arith.extf %{{.*}} : bf16 to f32
-// CHECK: %[[RATE:.*]] = exec.control "learning_rate" : f32
-// CHECK: %[[TWO:.*]] = arith.constant 2.000000e+00 : f32
-// CHECK: %[[SCALE:.*]] = arith.mulf %[[RATE]], %[[TWO]] : f32
-// CHECK: %[[Y:.*]] = arith.mulf %[[X]], %[[SCALE]] : f32
-// CHECK: arith.truncf %[[Y]] : f32 to bf16
 uls.block @elementwise(%x: tensor<4x8xbf16>) -> (tensor<4x8xbf16>) {
   %rate = uls.control "learning_rate" : tensor<f32>
   %two = uls.constant dense<2.0> : tensor<f32>
