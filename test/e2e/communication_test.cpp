@@ -36,15 +36,18 @@ std::ostream &operator<<(std::ostream &stream, const Traffic &traffic) {
   return stream << traffic.count << " calls, " << traffic.bytes << " bytes";
 }
 
+/// Without the phase: for the step's scalars the manifest says "step" where the report says
+/// "forward".
 std::string reasonOf(const json &entry) {
   return entry.at("kind").get<std::string>() + " " + entry.at("axes").dump() + " " +
-         entry.at("phase").get<std::string>() + " " + entry.at("cause").get<std::string>();
+         entry.at("cause").get<std::string>();
 }
 
 /// What the shim counted, by the reason that the program's manifest gives for each collective.
 std::map<std::string, Traffic> counted(const std::filesystem::path &file, const json &manifest) {
   std::map<std::string, Traffic> traffic;
-  for (const auto &[identifier, entry] : readJson(file).at("collectives").items()) {
+  json document = readJson(file);
+  for (const auto &[identifier, entry] : document.at("collectives").items()) {
     Traffic &sum = traffic[reasonOf(manifest.at("collectives").at(std::stoul(identifier)))];
     sum.count += entry.at("calls").get<int64_t>();
     sum.bytes += entry.at("bytes").get<int64_t>();
@@ -65,7 +68,8 @@ TEST_P(Communication, ReportEqualsWhatTravelled) {
          {"ULSC_PMPI_OUT", directory / "pmpi.%r.json"}});
   json manifest = json::parse(run({program, "--describe"}).output);
   std::map<std::string, Traffic> expected;
-  for (const json &entry : readJson(report).at("collectives")) {
+  json document = readJson(report);
+  for (const json &entry : document.at("collectives")) {
     Traffic &sum = expected[reasonOf(entry)];
     int64_t calls = entry.at("count_per_step").get<int64_t>() * kSteps;
     sum.count += calls;
