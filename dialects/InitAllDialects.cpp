@@ -25,8 +25,9 @@
 
 void ulsc::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<dist::DistDialect, exec::ExecDialect, uls::UlsDialect>();
-  registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect,
-                  mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::LLVM::LLVMDialect,
-                  mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, mlir::tensor::TensorDialect, mlir::vector::VectorDialect>();
+  registry
+      .insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
+              mlir::func::FuncDialect, mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
+              mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
+              mlir::tensor::TensorDialect, mlir::vector::VectorDialect>();
 }

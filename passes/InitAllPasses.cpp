@@ -1,4 +1,5 @@
-//===- InitAllPasses.cpp - Registration of all passes and pipelines ----------------------------===//
+//===- InitAllPasses.cpp - Registration of all passes and pipelines
+//----------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,5 @@
-//===- Pipelines.cpp - The stages of a compilation, in order -----------------------------------===//
+//===- Pipelines.cpp - The stages of a compilation, in order
+//-----------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -17,9 +18,9 @@ using namespace ulsc;
 
 ArrayRef<Stage> ulsc::getStages() {
   static const Stage stages[] = {
-      {"graph", "ulsc-graph-pipeline"},         {"train", "ulsc-train-pipeline"},
-      {"sharded", "ulsc-shard-pipeline"},       {"local", "ulsc-partition-pipeline"},
-      {"scheduled", "ulsc-schedule-pipeline"},  {"exec", "ulsc-lower-pipeline"},
+      {"graph", "ulsc-graph-pipeline"},        {"train", "ulsc-train-pipeline"},
+      {"sharded", "ulsc-shard-pipeline"},      {"local", "ulsc-partition-pipeline"},
+      {"scheduled", "ulsc-schedule-pipeline"}, {"exec", "ulsc-lower-pipeline"},
       {"llvm", "ulsc-cpu-pipeline"},
   };
   return stages;
@@ -33,11 +34,13 @@ static StringRef stripModule(StringRef text) {
   return text;
 }
 
-LogicalResult ulsc::buildStage(OpPassManager &manager, const Stage &stage, const StageOptions &options,
+LogicalResult ulsc::buildStage(OpPassManager &manager, const Stage &stage,
+                               const StageOptions &options,
                                llvm::function_ref<LogicalResult(const Twine &)> fail) {
   const PassPipelineInfo *pipeline = PassPipelineInfo::lookup(stage.pipeline);
   if (!pipeline)
-    return fail("stage " + stage.name + " is not built in: no pipeline is called " + stage.pipeline);
+    return fail("stage " + stage.name + " is not built in: no pipeline is called " +
+                stage.pipeline);
   if (failed(pipeline->addToPipeline(manager, options.options.lookup(stage.name), fail)))
     return failure();
   for (auto &[name, text] : options.after) {

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Prints, per kernel, the best and the median time of 15 runs, algorithmic bytes over the median, and the time from
-// MLIR text to machine code.
+// Prints, per kernel, the best and the median time of 15 runs, algorithmic bytes over the median,
+// and the time from MLIR text to machine code.
 
 #include "KernelTexts.h"
 #include <algorithm>
@@ -20,8 +20,9 @@ static double now() {
   return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-static void measure(const char *name, const std::string &kernel, const std::vector<std::string> &inputs,
-                    const std::vector<std::string> &outputs, const std::vector<int64_t> &sizes, double bytes) {
+static void measure(const char *name, const std::string &kernel,
+                    const std::vector<std::string> &inputs, const std::vector<std::string> &outputs,
+                    const std::vector<int64_t> &sizes, double bytes) {
   int64_t end = 0;
   std::vector<Operand> ins, outs;
   size_t position = 0;
@@ -36,8 +37,10 @@ static void measure(const char *name, const std::string &kernel, const std::vect
   std::normal_distribution<float> normal;
   for (int64_t i = 0; i < end / 4; i += 7)
     program.at<float>(0)[i] = normal(generator);
-  program.control.beta1 = 0.9f, program.control.beta2 = 0.95f, program.control.bias_correction1 = 0.1f;
-  program.control.bias_correction2 = 0.05f, program.control.epsilon = 1e-8f, program.control.learning_rate = 1e-3f;
+  program.control.beta1 = 0.9f, program.control.beta2 = 0.95f,
+  program.control.bias_correction1 = 0.1f;
+  program.control.bias_correction2 = 0.05f, program.control.epsilon = 1e-8f,
+  program.control.learning_rate = 1e-3f;
   std::vector<double> times;
   for (int i = 0; i < 15; ++i) {
     double begin = now();
@@ -45,11 +48,12 @@ static void measure(const char *name, const std::string &kernel, const std::vect
     times.push_back(now() - begin);
   }
   std::sort(times.begin(), times.end());
-  std::printf("%-24s best %7.2f ms  median %7.2f ms  %6.1f GB/s  compile %5.0f ms\n", name, times[0] * 1e3, times[7] * 1e3,
-              bytes / times[7] / 1e9, program.compileSeconds * 1e3);
+  std::printf("%-24s best %7.2f ms  median %7.2f ms  %6.1f GB/s  compile %5.0f ms\n", name,
+              times[0] * 1e3, times[7] * 1e3, bytes / times[7] / 1e9, program.compileSeconds * 1e3);
 }
 
-static void measureRows(const char *name, const std::string &kernel, int64_t rows, int64_t columns, bool hasVector) {
+static void measureRows(const char *name, const std::string &kernel, int64_t rows, int64_t columns,
+                        bool hasVector) {
   std::string shape = text(rows) + "x" + text(columns) + "xf32";
   int64_t bytes = rows * columns * 4;
   std::vector<std::string> inputs = {shape};
@@ -72,8 +76,8 @@ static void measureCopy() {
     times.push_back(now() - begin);
   }
   std::sort(times.begin(), times.end());
-  std::printf("%-24s best %7.2f ms  median %7.2f ms  %6.1f GB/s\n", "memcpy 48 MiB", times[0] * 1e3, times[7] * 1e3,
-              2.0 * bytes / times[7] / 1e9);
+  std::printf("%-24s best %7.2f ms  median %7.2f ms  %6.1f GB/s\n", "memcpy 48 MiB", times[0] * 1e3,
+              times[7] * 1e3, 2.0 * bytes / times[7] / 1e9);
 }
 
 /// Time from text to machine code of a step with 40 kernels of a few shapes.
@@ -81,16 +85,21 @@ static void measureCompilation() {
   std::string program, step = "exec.function @ulsc_step() attributes {entry} {\n";
   for (int i = 0; i < 40; ++i) {
     int64_t columns = 100 + i;
-    std::string kernel = i % 2 ? softmax(64, columns) : biasGelu(64, columns), name = "@k" + text(i);
+    std::string kernel = i % 2 ? softmax(64, columns) : biasGelu(64, columns),
+                name = "@k" + text(i);
     kernel.replace(kernel.find("@k("), 2, name);
     if (i > 1) // The shared maps are defined once.
-      while (kernel.find("#") != std::string::npos && kernel.find("    #") < kernel.find("exec.kernel"))
-        kernel.erase(kernel.find("    #"), kernel.find("\n", kernel.find("    #")) - kernel.find("    #") + 1);
+      while (kernel.find("#") != std::string::npos &&
+             kernel.find("    #") < kernel.find("exec.kernel"))
+        kernel.erase(kernel.find("    #"),
+                     kernel.find("\n", kernel.find("    #")) - kernel.find("    #") + 1);
     program += kernel + "\n";
-    std::string type = "memref<64x" + text(columns) + "xf32>", vector = "memref<" + text(columns) + "xf32>", n = text(i);
-    step += "%x" + n + " = exec.buffer activations offset(0) : " + type + "\n%b" + n + " = exec.buffer activations offset(65536) : " + vector + "\n";
-    step += "exec.launch " + name + " ins(%x" + n + (i % 2 ? "" : ", %b" + n) + " : " + type + (i % 2 ? "" : ", " + vector) + ") outs(%x" + n +
-            " : " + type + ")\n";
+    std::string type = "memref<64x" + text(columns) + "xf32>",
+                vector = "memref<" + text(columns) + "xf32>", n = text(i);
+    step += "%x" + n + " = exec.buffer activations offset(0) : " + type + "\n%b" + n +
+            " = exec.buffer activations offset(65536) : " + vector + "\n";
+    step += "exec.launch " + name + " ins(%x" + n + (i % 2 ? "" : ", %b" + n) + " : " + type +
+            (i % 2 ? "" : ", " + vector) + ") outs(%x" + n + " : " + type + ")\n";
   }
   ExecProgram compiled(program + step + "exec.return\n}\n");
   std::printf("%-24s %.2f s\n", "compile 40 kernels", compiled.compileSeconds);
@@ -107,7 +116,8 @@ int main() {
   std::string vector = text(n) + "xf32", narrow = text(n) + "xbf16";
   measure("adamw 16M", adamW(n), {vector, vector, vector, vector}, {vector, vector, vector},
           {n * 4, n * 4, n * 4, n * 4, n * 4, n * 4, n * 4}, 7.0 * 4 * n);
-  measure("bf16 add 16M", bf16Add(n), {narrow, narrow}, {narrow}, {n * 2, n * 2, n * 2}, 3.0 * 2 * n);
+  measure("bf16 add 16M", bf16Add(n), {narrow, narrow}, {narrow}, {n * 2, n * 2, n * 2},
+          3.0 * 2 * n);
   measure("transpose 4096x3072", transpose(1, 4096, 3072), {"1x4096x3072xf32"}, {"3072x1x4096xf32"},
           {4096 * 3072 * 4, 4096 * 3072 * 4}, 2.0 * 4096 * 3072 * 4);
 }

@@ -327,8 +327,7 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   llvm::StringSet<> seen;
   auto checkAxis = [&](StringAttr axis) -> LogicalResult {
     if (!mesh.getAxisSize(axis))
-      return emitError() << "axis \"" << axis.getValue() << "\" is not on the mesh "
-                         << mesh;
+      return emitError() << "axis \"" << axis.getValue() << "\" is not on the mesh " << mesh;
     if (!seen.insert(axis.getValue()).second)
       return emitError() << "axis \"" << axis.getValue() << "\" is used twice in one sharding";
     return success();
@@ -339,8 +338,8 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         return failure();
     int64_t parts = mesh.getSize(dim.getAxes());
     if (!ShapedType::isDynamic(shape[i]) && shape[i] % parts != 0)
-      return emitError() << "dimension " << i << " of size " << shape[i]
-                         << " does not divide into " << parts << " shards";
+      return emitError() << "dimension " << i << " of size " << shape[i] << " does not divide into "
+                         << parts << " shards";
   }
   for (StringAttr axis : getReplicated())
     if (failed(checkAxis(axis)))

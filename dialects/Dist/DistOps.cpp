@@ -1,4 +1,5 @@
-//===- DistOps.cpp - Generated bodies and methods of the dist ops ------------------------------===//
+//===- DistOps.cpp - Generated bodies and methods of the dist ops
+//------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

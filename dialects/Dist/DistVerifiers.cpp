@@ -1,4 +1,5 @@
-//===- DistVerifiers.cpp - Invariants of the dist ops -------------------------------------------===//
+//===- DistVerifiers.cpp - Invariants of the dist ops
+//-------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -19,8 +20,8 @@ static RankedTensorType tensorType(Value value) {
   return llvm::cast<RankedTensorType>(value.getType());
 }
 
-/// One result per operand, of the same rank and element type; axes named once. Whether the mesh has the axes is
-/// checked where the mesh is at hand (`verifyMeshUses`).
+/// One result per operand, of the same rank and element type; axes named once. Whether the mesh has
+/// the axes is checked where the mesh is at hand (`verifyMeshUses`).
 static LogicalResult verifyOperandsAndAxes(CollectiveOpInterface op) {
   if (op.getInputs().empty())
     return op->emitOpError("has no operands");
@@ -39,8 +40,8 @@ static LogicalResult verifyOperandsAndAxes(CollectiveOpInterface op) {
   return success();
 }
 
-/// The factor by which dimension `dim` of operand i changes must be the group's size; every other dimension stays.
-/// `factor` is 0 while unknown and is set by the first operand.
+/// The factor by which dimension `dim` of operand i changes must be the group's size; every other
+/// dimension stays. `factor` is 0 while unknown and is set by the first operand.
 static LogicalResult verifySizes(CollectiveOpInterface op, unsigned i, int64_t dim,
                                  SizeChange change, int64_t &factor) {
   RankedTensorType input = tensorType(op.getInputs()[i]);
@@ -151,7 +152,7 @@ LogicalResult LocalSliceOp::verify() {
   for (int64_t d = 0; d < from.getRank(); ++d)
     if (d == dim ? from.getDimSize(d) % std::max<int64_t>(to.getDimSize(d), 1) != 0
                  : from.getDimSize(d) != to.getDimSize(d))
-      return emitOpError() << "turns " << from << " into " << to
-                           << "; only dimension " << dim << " may shrink, to a whole block";
+      return emitOpError() << "turns " << from << " into " << to << "; only dimension " << dim
+                           << " may shrink, to a whole block";
   return success();
 }

@@ -1,4 +1,5 @@
-//===- ShardingRule.cpp - Text form of sharding rules ------------------------------------------===//
+//===- ShardingRule.cpp - Text form of sharding rules
+//------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -17,7 +18,8 @@ using namespace mlir;
 using namespace ulsc::dist;
 
 namespace {
-/// Reads one rule. Factor sizes come from the first dimension that is that factor alone, or from `sizes`.
+/// Reads one rule. Factor sizes come from the first dimension that is that factor alone, or from
+/// `sizes`.
 class RuleParser {
 public:
   RuleParser(TypeRange operands, TypeRange results, std::string &error)
@@ -63,9 +65,9 @@ private:
       text = tail;
     }
     for (const auto &clause : clauses)
-      if (!llvm::is_contained({"reduction", "max", "internal", "replicated", "permutation",
-                               "linear", "sizes"},
-                              clause.getKey()))
+      if (!llvm::is_contained(
+              {"reduction", "max", "internal", "replicated", "permutation", "linear", "sizes"},
+              clause.getKey()))
         return fail("unknown clause '" + clause.getKey() + "'");
     return success();
   }
@@ -160,7 +162,8 @@ private:
     return success();
   }
 
-  /// Gives the one unknown factor of a dimension its size, or checks that the known ones multiply to it.
+  /// Gives the one unknown factor of a dimension its size, or checks that the known ones multiply
+  /// to it.
   LogicalResult resolveDim(const DimFactors &factors, int64_t size) {
     if (factors.empty())
       return success();

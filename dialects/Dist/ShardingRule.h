@@ -5,8 +5,9 @@
 //===---------------------------------------------------------------------------------------===//
 ///
 /// \file
-/// A sharding rule in the sense of Shardy ("sharding rule", factors) and GSPMD (Xu et al. 2021): each dimension of an
-/// op's operands and results is a product of factors; dimensions that share a factor shard alike.
+/// A sharding rule in the sense of Shardy ("sharding rule", factors) and GSPMD (Xu et al. 2021):
+/// each dimension of an op's operands and results is a product of factors; dimensions that share a
+/// factor shard alike.
 ///
 //===---------------------------------------------------------------------------------------===//
 #ifndef ULSC_DIALECTS_DIST_SHARDINGRULE_H
@@ -44,7 +45,8 @@ using TensorFactors = llvm::SmallVector<DimFactors, 4>;
 
 struct ShardingRule {
   llvm::SmallVector<Factor> factors;
-  /// One entry per operand and per result of the op. Operands that are not ranked tensors have no dimensions.
+  /// One entry per operand and per result of the op. Operands that are not ranked tensors have no
+  /// dimensions.
   llvm::SmallVector<TensorFactors> operands;
   llvm::SmallVector<TensorFactors> results;
   /// Operands in each of which the op is linear while the others are fixed.
@@ -52,8 +54,9 @@ struct ShardingRule {
   /// Linear in all `linear` operands together (addition): they must be partial alike.
   bool joint = false;
 
-  /// Parses the text form documented at `#dist.rule`, taking factor sizes from the types. Operands or results that
-  /// are not ranked tensors are written `[]`. On failure returns the reason in `error`.
+  /// Parses the text form documented at `#dist.rule`, taking factor sizes from the types. Operands
+  /// or results that are not ranked tensors are written `[]`. On failure returns the reason in
+  /// `error`.
   static std::optional<ShardingRule> parse(llvm::StringRef text, mlir::TypeRange operandTypes,
                                            mlir::TypeRange resultTypes, std::string &error);
   /// As `parse`, of a text that the op's own code wrote: a mistake is a bug.
@@ -64,7 +67,8 @@ struct ShardingRule {
   std::optional<unsigned> findFactor(llvm::StringRef name) const;
 };
 
-/// The rule of `op`: its `dist.rule` attribute, or that of its interface; nothing when it has neither.
+/// The rule of `op`: its `dist.rule` attribute, or that of its interface; nothing when it has
+/// neither.
 std::optional<ShardingRule> getShardingRule(mlir::Operation *op);
 
 } // namespace ulsc::dist

@@ -11,7 +11,7 @@
 using namespace ulsc::exec;
 
 #define FIELD(name, isInteger, isWritten)                                                          \
-  { #name, offsetof(ulsc_control, name), isInteger, isWritten }
+  {#name, offsetof(ulsc_control, name), isInteger, isWritten}
 
 static const ControlField fields[] = {
     FIELD(seed, true, false),

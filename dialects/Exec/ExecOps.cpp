@@ -29,7 +29,8 @@ void ExecDialect::registerOps() {
 LogicalResult BufferOp::verify() {
   if (auto offset = getOffset()) {
     if (*offset < 0 || *offset % ULSC_ALIGNMENT != 0)
-      return emitOpError("offset ") << *offset << " is not a non-negative multiple of " << ULSC_ALIGNMENT;
+      return emitOpError("offset ")
+             << *offset << " is not a non-negative multiple of " << ULSC_ALIGNMENT;
   }
   return success();
 }
@@ -70,7 +71,8 @@ LogicalResult CopyOp::verify() {
 LogicalResult FillOp::verify() {
   Type element = cast<MemRefType>(getTarget().getType()).getElementType();
   if (getValue().getType() != element)
-    return emitOpError("value of type ") << getValue().getType() << " fills elements of type " << element;
+    return emitOpError("value of type ")
+           << getValue().getType() << " fills elements of type " << element;
   return success();
 }
 
@@ -123,14 +125,16 @@ LogicalResult CollectiveStartOp::verify() {
   if (getInputs().empty() || getInputs().size() != getOutputs().size())
     return emitOpError("has ") << getInputs().size() << " inputs and " << getOutputs().size()
                                << " outputs; at least one of each, and as many, are needed";
-  bool reduces = getKind() == CollectiveKind::AllReduce || getKind() == CollectiveKind::ReduceScatter;
+  bool reduces =
+      getKind() == CollectiveKind::AllReduce || getKind() == CollectiveKind::ReduceScatter;
   if (reduces != getReduction().has_value())
     return emitOpError() << (reduces ? "needs" : "takes no") << " reduction";
   for (auto [i, input, output] : llvm::enumerate(getInputs(), getOutputs())) {
     auto in = cast<MemRefType>(input.getType()), out = cast<MemRefType>(output.getType());
     if (in.getElementType() != out.getElementType())
       return emitOpError("operand ") << i << " is " << in << " in and " << out << " out";
-    bool keepsSize = getKind() != CollectiveKind::AllGather && getKind() != CollectiveKind::ReduceScatter;
+    bool keepsSize =
+        getKind() != CollectiveKind::AllGather && getKind() != CollectiveKind::ReduceScatter;
     if (keepsSize && in.getNumElements() != out.getNumElements())
       return emitOpError("operand ") << i << " is " << in << " in and " << out << " out";
   }
@@ -176,6 +180,7 @@ LogicalResult WriteControlOp::verify() {
 
 LogicalResult CoordinateOp::verify() {
   if (int64_t axis = getAxis(); axis < 0 || axis >= getMaxAxes())
-    return emitOpError("axis ") << static_cast<int64_t>(getAxis()) << " is not in [0, " << getMaxAxes() << ")";
+    return emitOpError("axis ") << static_cast<int64_t>(getAxis()) << " is not in [0, "
+                                << getMaxAxes() << ")";
   return success();
 }

@@ -249,7 +249,10 @@ def Exec_KernelOp : Exec_FunctionLike<"kernel"> {
                        OptionalAttr<DictArrayAttr>:$res_attrs,
                        DefaultValuedOptionalAttr<Exec_KernelKindAttr, "::ulsc::exec::KernelKind::Rows">:$kind,
                        I64Attr:$row_dims);
-  let extraClassDeclaration = functionDeclaration;
+  let extraClassDeclaration = functionDeclaration # [{
+    /// Checks what holds when a target emits the kernel, and need not before: only ops that emission knows.
+    llvm::LogicalResult verifyLowered();
+  }];
 }
 
 def Exec_YieldOp : Exec_Op<"yield", [Terminator, HasParent<"KernelOp">]> {

@@ -10,8 +10,8 @@ using namespace mlir;
 using namespace ulsc::exec;
 
 /// Checks the type of one operand against the shape that the query and key imply.
-static LogicalResult verifyShape(Operation *op, StringRef name, Value value, ArrayRef<int64_t> shape,
-                                 Type element) {
+static LogicalResult verifyShape(Operation *op, StringRef name, Value value,
+                                 ArrayRef<int64_t> shape, Type element) {
   auto type = cast<MemRefType>(value.getType());
   if (type.getShape() == shape && type.getElementType() == element)
     return success();
@@ -19,7 +19,8 @@ static LogicalResult verifyShape(Operation *op, StringRef name, Value value, Arr
 }
 
 /// What attention and its gradient check alike.
-template <typename Op> static LogicalResult verifyAttention(Op op) {
+template <typename Op>
+static LogicalResult verifyAttention(Op op) {
   auto q = cast<MemRefType>(op.getQ().getType());
   auto k = cast<MemRefType>(op.getK().getType());
   if (q.getRank() != 5 || k.getRank() != 4)
@@ -27,8 +28,8 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   Type element = q.getElementType();
   if (!element.isF32() && !element.isBF16())
     return op.emitOpError("has element type ") << element << "; f32 and bf16 are legal";
-  int64_t b = q.getDimSize(0), s = q.getDimSize(1), heads = q.getDimSize(2), group = q.getDimSize(3),
-          d = q.getDimSize(4), t = k.getDimSize(1);
+  int64_t b = q.getDimSize(0), s = q.getDimSize(1), heads = q.getDimSize(2),
+          group = q.getDimSize(3), d = q.getDimSize(4), t = k.getDimSize(1);
   Type i32 = IntegerType::get(op.getContext(), 32), f32 = Float32Type::get(op.getContext());
   if (failed(verifyShape(op, "k", op.getK(), {b, t, heads, d}, element)) ||
       failed(verifyShape(op, "v", op.getV(), {b, t, heads, d}, element)) ||
@@ -39,14 +40,16 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
     return failure();
   if (bool(op.getQSegments()) != bool(op.getKvSegments()))
     return op.emitOpError("has segments of queries or of keys alone");
-  if (op.getQSegments() && (failed(verifyShape(op, "q_segments", op.getQSegments(), {b, s}, i32)) ||
-                            failed(verifyShape(op, "kv_segments", op.getKvSegments(), {b, t}, i32))))
+  if (op.getQSegments() &&
+      (failed(verifyShape(op, "q_segments", op.getQSegments(), {b, s}, i32)) ||
+       failed(verifyShape(op, "kv_segments", op.getKvSegments(), {b, t}, i32))))
     return failure();
   if (!op.getDropoutRate())
     return success();
   if (!op.getDropoutKey() || !op.getDropoutSizes() || op.getDropoutSizes()->size() != 3 ||
       op.getScalars().size() != 5)
-    return op.emitOpError("drops out and so needs dropout_key, three dropout_sizes and five scalars, not ")
+    return op.emitOpError(
+               "drops out and so needs dropout_key, three dropout_sizes and five scalars, not ")
            << op.getScalars().size();
   return success();
 }

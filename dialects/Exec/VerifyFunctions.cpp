@@ -17,15 +17,15 @@ using namespace ulsc::exec;
 template <typename Op>
 static ParseResult parseFunctionLike(OpAsmParser &parser, OperationState &result) {
   auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag, std::string &) {
-    return builder.getFunctionType(arguments, results);
-  };
+                      function_interface_impl::VariadicFlag,
+                      std::string &) { return builder.getFunctionType(arguments, results); };
   return function_interface_impl::parseFunctionOp(
       parser, result, /*allowVariadic=*/false, Op::getFunctionTypeAttrName(result.name), buildType,
       Op::getArgAttrsAttrName(result.name), Op::getResAttrsAttrName(result.name));
 }
 
-template <typename Op> static void printFunctionLike(OpAsmPrinter &printer, Op op) {
+template <typename Op>
+static void printFunctionLike(OpAsmPrinter &printer, Op op) {
   function_interface_impl::printFunctionOp(printer, op, /*isVariadic=*/false,
                                            op.getFunctionTypeAttrName(), op.getArgAttrsAttrName(),
                                            op.getResAttrsAttrName());
@@ -52,7 +52,8 @@ static LogicalResult verifyFrame(FunctionOp function) {
     return success();
   WalkResult result = function.walk([&](BufferOp buffer) {
     if (!buffer.getOffset())
-      return buffer.emitOpError("has no offset in a function with frame_bytes"), WalkResult::interrupt();
+      return buffer.emitOpError("has no offset in a function with frame_bytes"),
+             WalkResult::interrupt();
     int64_t end = *buffer.getOffset() + getBytes(buffer.getResult().getType());
     if (end > static_cast<int64_t>(*frame)) {
       buffer.emitOpError("ends at byte ") << end << " of a frame of " << *frame << " bytes";
@@ -69,7 +70,8 @@ LogicalResult FunctionOp::verify() {
   for (auto [i, type] : llvm::enumerate(getArgumentTypes()))
     if (!isBuffer(type) && !type.isInteger(64) && !type.isIndex())
       return emitOpError("argument ")
-             << i << " is " << type << "; memrefs of static shape and identity layout, i64 and index are legal";
+             << i << " is " << type
+             << "; memrefs of static shape and identity layout, i64 and index are legal";
   if (getEntry() && !getArgumentTypes().empty())
     return emitOpError("the entry function takes no arguments, not ") << getArgumentTypes().size();
   if (isExternal())
@@ -93,14 +95,14 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
                                     from.getElementType() == to.getElementType()
                               : operand.getType() == type;
     if (!matches)
-      return emitOpError("passes ") << operand.getType() << " as argument " << i << " of @" << getCallee()
-                                    << ", which takes " << type;
+      return emitOpError("passes ") << operand.getType() << " as argument " << i << " of @"
+                                    << getCallee() << ", which takes " << type;
   }
   int64_t needed = callee.getFrameBytes().value_or(0);
   int64_t given = getFrame() ? getBytes(cast<MemRefType>(getFrame().getType())) : 0;
   auto caller = (*this)->getParentOfType<FunctionOp>();
   if (caller && caller.getFrameBytes() && given < needed)
-    return emitOpError("gives ") << given << " bytes to the frame of @" << getCallee() << ", which takes "
-                                 << needed;
+    return emitOpError("gives ") << given << " bytes to the frame of @" << getCallee()
+                                 << ", which takes " << needed;
   return success();
 }

@@ -5,7 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/ExecOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -32,23 +34,24 @@ static bool flowsInside(Value value) {
 }
 
 /// Checks the iteration space of one generic: sizes of the rows, and what may be reduced.
-static LogicalResult verifySpace(KernelOp kernel, linalg::GenericOp op, ArrayRef<int64_t> rowSizes) {
+static LogicalResult verifySpace(KernelOp kernel, linalg::GenericOp op,
+                                 ArrayRef<int64_t> rowSizes) {
   int64_t rows = kernel.getRowDims();
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
   // After a reduction over rows, ops of a kernel of kind columns have columns only.
-  bool afterColumns = kernel.getKind() == KernelKind::Columns &&
-                      llvm::any_of(op.getDpsInputs(), [&](Value input) {
-                        auto producer = input.getDefiningOp<linalg::GenericOp>();
-                        return producer && producer.getNumReductionLoops() > 0;
-                      });
+  bool afterColumns =
+      kernel.getKind() == KernelKind::Columns && llvm::any_of(op.getDpsInputs(), [&](Value input) {
+        auto producer = input.getDefiningOp<linalg::GenericOp>();
+        return producer && producer.getNumReductionLoops() > 0;
+      });
   if (afterColumns || sizes.size() < static_cast<size_t>(rows) ||
       (kernel.getKind() == KernelKind::Columns && ArrayRef(sizes).take_front(rows) != rowSizes))
     return success();
   for (int64_t i = 0; i < rows; ++i) {
     if (sizes[i] != rowSizes[i])
-      return op.emitOpError("row dimension ") << i << " has size " << sizes[i] << ", but " << rowSizes[i]
-                                              << " in the first op of the kernel";
+      return op.emitOpError("row dimension ") << i << " has size " << sizes[i] << ", but "
+                                              << rowSizes[i] << " in the first op of the kernel";
     if (iterators[i] == utils::IteratorType::reduction && kernel.getKind() != KernelKind::Columns)
       return op.emitOpError("reduces row dimension ") << i << " in a kernel that is split by rows";
   }
@@ -56,21 +59,23 @@ static LogicalResult verifySpace(KernelOp kernel, linalg::GenericOp op, ArrayRef
 }
 
 /// Checks what flows into and out of one generic.
-static LogicalResult verifyGeneric(KernelOp kernel, linalg::GenericOp op, ArrayRef<int64_t> rowSizes) {
+static LogicalResult verifyGeneric(KernelOp kernel, linalg::GenericOp op,
+                                   ArrayRef<int64_t> rowSizes) {
   int64_t rows = kernel.getRowDims();
   if (op.hasDynamicShape())
     return op.emitOpError("has a dynamic shape in a kernel");
-  if (kernel.getKind() != KernelKind::Columns &&
-      static_cast<int64_t>(op.getNumLoops()) < rows)
-    return op.emitOpError("has ") << op.getNumLoops() << " dimensions in a kernel of " << rows << " row dimensions";
+  if (kernel.getKind() != KernelKind::Columns && static_cast<int64_t>(op.getNumLoops()) < rows)
+    return op.emitOpError("has ") << op.getNumLoops() << " dimensions in a kernel of " << rows
+                                  << " row dimensions";
   if (failed(verifySpace(kernel, op, rowSizes)))
     return failure();
   for (OpOperand &operand : op->getOpOperands()) {
     AffineMap map = op.getMatchingIndexingMap(&operand);
     bool inside = flowsInside(operand.get()) || op.isDpsInit(&operand);
     if (kernel.getKind() == KernelKind::Rows && inside && !startsWithRows(map, rows))
-      return op.emitOpError("operand ") << operand.getOperandNumber() << " is made inside the kernel but its map "
-                                        << AffineMapAttr::get(map) << " does not keep the rows";
+      return op.emitOpError("operand ")
+             << operand.getOperandNumber() << " is made inside the kernel but its map "
+             << AffineMapAttr::get(map) << " does not keep the rows";
   }
   if (op.getNumReductionLoops() > 0)
     for (Type type : op.getResultTypes()) {
@@ -93,6 +98,67 @@ static LogicalResult verifyExtracts(KernelOp kernel, linalg::GenericOp op) {
   return failure(result.wasInterrupted());
 }
 
+/// Checks that a body holds scalar ops alone, and reads no output that starts undefined.
+static LogicalResult verifyBody(linalg::GenericOp op) {
+  for (Operation &inner : op.getBody()->without_terminator()) {
+    bool isLegal =
+        isa<linalg::IndexOp, tensor::ExtractOp, ControlOp, RandomOp, ParameterScaleOp>(inner) ||
+        isa<arith::ArithDialect, math::MathDialect>(inner.getDialect());
+    if (!isLegal || inner.getNumRegions() != 0 || inner.getNumResults() != 1)
+      return inner.emitOpError(
+          "is not legal in a kernel's body; arith and math ops, linalg.index, tensor.extract, "
+          "exec.control, exec.random and exec.parameter_scale are");
+  }
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    if (!op.getMatchingBlockArgument(&init).use_empty() &&
+        init.get().getDefiningOp<tensor::EmptyOp>())
+      return op.emitOpError("reads output ")
+             << init.getOperandNumber() - op.getNumDpsInputs() << ", which starts as tensor.empty";
+    if (op.getNumReductionLoops() == 0 && !op.getMatchingIndexingMap(&init).isPermutation())
+      return op.emitOpError("writes through the map ")
+             << AffineMapAttr::get(op.getMatchingIndexingMap(&init)) << ", which is no permutation";
+  }
+  return success();
+}
+
+/// Checks that the ops around the generics are those that emission knows.
+static LogicalResult verifyOps(KernelOp kernel) {
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    bool makesTensor =
+        llvm::any_of(op.getResultTypes(), [](Type type) { return isa<TensorType>(type); });
+    if (makesTensor && !isa<linalg::GenericOp, linalg::FillOp, tensor::EmptyOp, ScatterAddOp>(op))
+      return op.emitOpError(
+          "is not legal in a kernel; linalg.generic, linalg.fill and tensor.empty are");
+    if (!makesTensor && !isa<ControlOp>(op) &&
+        !isa<arith::ArithDialect, math::MathDialect>(op.getDialect()))
+      return op.emitOpError(
+          "is not legal in a kernel; scalars are made by arith, math and exec.control");
+  }
+  return success();
+}
+
+/// Whether `op` uses what a reduction made.
+static bool isAfterReduction(linalg::GenericOp op) {
+  return llvm::any_of(op->getOperands(), [](Value operand) {
+    auto producer = operand.getDefiningOp<linalg::GenericOp>();
+    return producer && (producer.getNumReductionLoops() > 0 || isAfterReduction(producer));
+  });
+}
+
+/// Checks that a kernel of kind columns reduces once and yields what comes of it.
+static LogicalResult verifyColumns(KernelOp kernel, YieldOp yield) {
+  for (auto op : kernel.getBody().front().getOps<linalg::GenericOp>())
+    if (op.getNumReductionLoops() > 0 && isAfterReduction(op))
+      return op.emitOpError("reduces again in a kernel of kind columns");
+  for (Value value : yield.getValues()) {
+    auto op = value.getDefiningOp<linalg::GenericOp>();
+    if (op && op.getNumReductionLoops() == 0 && !isAfterReduction(op))
+      return yield.emitOpError(
+          "yields a value that depends on no reduction in a kernel of kind columns");
+  }
+  return success();
+}
+
 /// The sizes of the rows, from the first generic that has them all.
 static SmallVector<int64_t> getRowSizes(KernelOp kernel) {
   for (auto scatter : kernel.getBody().front().getOps<ScatterAddOp>())
@@ -111,11 +177,13 @@ LogicalResult KernelOp::verify() {
   if (isExternal() || !llvm::hasSingleElement(getBody()))
     return emitOpError("needs a body of one block");
   if (static_cast<int64_t>(getRowDims()) < 0)
-    return emitOpError("row_dims is ") << static_cast<int64_t>(getRowDims()) << ", which is negative";
+    return emitOpError("row_dims is ")
+           << static_cast<int64_t>(getRowDims()) << ", which is negative";
   for (auto [i, type] : llvm::enumerate(getArgumentTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!(tensor && tensor.hasStaticShape()) && !type.isInteger(64) && !type.isIndex())
-      return emitOpError("argument ") << i << " is " << type << "; tensors of static shape, i64 and index are legal";
+      return emitOpError("argument ")
+             << i << " is " << type << "; tensors of static shape, i64 and index are legal";
   }
   bool sawScalar = false;
   for (Type type : getArgumentTypes()) {
@@ -129,23 +197,43 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
-/// Structure of the body: called by emission and by tests, after the ops of the body have verified.
 LogicalResult YieldOp::verify() {
   auto kernel = cast<KernelOp>((*this)->getParentOp());
+  Block &body = kernel.getBody().front();
+  // Ops of a higher dialect (an update rule's) stand here until the next pass makes loops of them.
+  if (body.getOps<linalg::GenericOp>().empty() && body.getOps<ScatterAddOp>().empty())
+    return success();
   SmallVector<int64_t> rowSizes = getRowSizes(kernel);
   if (rowSizes.size() != kernel.getRowDims())
-    return emitOpError("ends a kernel of ") << kernel.getRowDims() << " row dimensions, which none of its ops has";
-  for (auto op : kernel.getBody().front().getOps<linalg::GenericOp>())
+    return emitOpError("ends a kernel of ")
+           << kernel.getRowDims() << " row dimensions, which none of its ops has";
+  for (auto op : body.getOps<linalg::GenericOp>())
     if (failed(verifyGeneric(kernel, op, rowSizes)) || failed(verifyExtracts(kernel, op)))
       return failure();
   for (Value value : getValues())
     if (!value.getDefiningOp() || isa<tensor::EmptyOp>(value.getDefiningOp()))
       return emitOpError("yields a value that the kernel does not compute");
-  bool scatters = !kernel.getBody().front().getOps<ScatterAddOp>().empty();
+  bool scatters = !body.getOps<ScatterAddOp>().empty();
   if (scatters != (kernel.getKind() == KernelKind::Scatter))
-    return emitOpError("ends a kernel of kind ") << stringifyKernelKind(kernel.getKind())
-                                                 << (scatters ? " with" : " without") << " an exec.scatter_add";
+    return emitOpError("ends a kernel of kind ")
+           << stringifyKernelKind(kernel.getKind()) << (scatters ? " with" : " without")
+           << " an exec.scatter_add";
   return success();
+}
+
+LogicalResult KernelOp::verifyLowered() {
+  for (auto op : getBody().front().getOps<linalg::GenericOp>())
+    if (failed(::verifyBody(op)))
+      return failure();
+  if (failed(verifyOps(*this)))
+    return failure();
+  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  if (yield.getValues().empty())
+    return yield.emitOpError("yields nothing");
+  for (Value value : yield.getValues())
+    if (!value.getDefiningOp() || !isa<linalg::GenericOp, ScatterAddOp>(value.getDefiningOp()))
+      return yield.emitOpError("yields a value that the kernel does not compute");
+  return getKind() == KernelKind::Columns ? verifyColumns(*this, yield) : success();
 }
 
 LogicalResult ScatterAddOp::verify() {
@@ -158,7 +246,8 @@ LogicalResult ScatterAddOp::verify() {
   if (values.getRank() <= rows || values.getShape().take_front(rows) != indices.getShape() ||
       table.getRank() != values.getRank() - rows + 1 ||
       values.getShape().drop_front(rows) != table.getShape().drop_front())
-    return emitOpError("values ") << values << " do not fit indices " << indices << " and table " << table;
+    return emitOpError("values ") << values << " do not fit indices " << indices << " and table "
+                                  << table;
   if (!table.getElementType().isF32())
     return emitOpError("adds into ") << table.getElementType() << "; f32 is legal";
   return success();
@@ -168,13 +257,15 @@ LogicalResult ScatterAddOp::verify() {
 // Launches
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyTensor(LaunchOp op, StringRef name, size_t i, Type memrefType, Type tensorType) {
+static LogicalResult verifyTensor(LaunchOp op, StringRef name, size_t i, Type memrefType,
+                                  Type tensorType) {
   auto memref = cast<MemRefType>(memrefType);
   auto tensor = dyn_cast<RankedTensorType>(tensorType);
-  if (tensor && memref.getShape() == tensor.getShape() && memref.getElementType() == tensor.getElementType())
+  if (tensor && memref.getShape() == tensor.getShape() &&
+      memref.getElementType() == tensor.getElementType())
     return success();
-  return op.emitOpError() << name << " " << i << " is " << memref << ", but @" << op.getKernel() << " has "
-                          << tensorType << " there";
+  return op.emitOpError() << name << " " << i << " is " << memref << ", but @" << op.getKernel()
+                          << " has " << tensorType << " there";
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -190,9 +281,10 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   ArrayRef<Type> arguments = kernel.getArgumentTypes(), results = kernel.getResultTypes();
   if (getInputs().size() != tensors || getOutputs().size() != results.size() ||
       getScalars().size() != arguments.size() - tensors)
-    return emitOpError("has ") << getInputs().size() << " ins, " << getOutputs().size() << " outs and "
-                               << getScalars().size() << " scalars, but @" << getKernel() << " has " << tensors << ", "
-                               << results.size() << " and " << arguments.size() - tensors;
+    return emitOpError("has ") << getInputs().size() << " ins, " << getOutputs().size()
+                               << " outs and " << getScalars().size() << " scalars, but @"
+                               << getKernel() << " has " << tensors << ", " << results.size()
+                               << " and " << arguments.size() - tensors;
   for (auto [i, input] : llvm::enumerate(getInputs()))
     if (failed(verifyTensor(*this, "input", i, input.getType(), arguments[i])))
       return failure();
@@ -201,8 +293,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
       return failure();
   for (auto [i, scalar] : llvm::enumerate(getScalars()))
     if (scalar.getType() != arguments[tensors + i])
-      return emitOpError("scalar ") << i << " is " << scalar.getType() << ", but @" << getKernel() << " has "
-                                    << arguments[tensors + i] << " there";
+      return emitOpError("scalar ") << i << " is " << scalar.getType() << ", but @" << getKernel()
+                                    << " has " << arguments[tensors + i] << " there";
   return success();
 }
 
@@ -212,9 +304,10 @@ LogicalResult ApplyOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("applies @") << getKernel() << ", which is no exec.kernel";
   SmallVector<Type> types(getInputs().getTypes());
   llvm::append_range(types, getScalars().getTypes());
-  if (ArrayRef<Type>(types) != kernel.getArgumentTypes() || getResultTypes() != kernel.getResultTypes())
+  if (ArrayRef<Type>(types) != kernel.getArgumentTypes() ||
+      getResultTypes() != kernel.getResultTypes())
     return emitOpError("has operands and results of type ")
-           << FunctionType::get(getContext(), types, getResultTypes()) << ", but @" << getKernel() << " is "
-           << kernel.getFunctionType();
+           << FunctionType::get(getContext(), types, getResultTypes()) << ", but @" << getKernel()
+           << " is " << kernel.getFunctionType();
   return success();
 }

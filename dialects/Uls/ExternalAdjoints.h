@@ -12,7 +12,8 @@ class MLIRContext;
 
 namespace ulsc::uls {
 
-/// Gives `dist.reshard`, which a user may write in a block before it is differentiated, its adjoint.
+/// Gives `dist.reshard`, which a user may write in a block before it is differentiated, its
+/// adjoint.
 void attachExternalAdjoints(mlir::MLIRContext &context);
 
 } // namespace ulsc::uls

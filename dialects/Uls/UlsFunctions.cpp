@@ -1,4 +1,5 @@
-//===- UlsFunctions.cpp - Syntax and methods of the function-like ops ---------------------------===//
+//===- UlsFunctions.cpp - Syntax and methods of the function-like ops
+//---------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

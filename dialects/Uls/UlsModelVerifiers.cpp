@@ -1,4 +1,5 @@
-//===- UlsModelVerifiers.cpp - Invariants of the named model ops ---------------------------------===//
+//===- UlsModelVerifiers.cpp - Invariants of the named model ops
+//---------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -11,14 +12,17 @@
 using namespace mlir;
 using namespace ulsc::uls;
 
-static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+static RankedTensorType typeOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType());
+}
 static ArrayRef<int64_t> shapeOf(Value value) { return typeOf(value).getShape(); }
 
 /// `value` must have this shape; `what` names it in the message.
-static LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape, StringRef what) {
+static LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape,
+                                 StringRef what) {
   if (shapeOf(value) != shape) {
-    InFlightDiagnostic diag = op->emitOpError() << what << " is " << value.getType()
-                                                << ", expected shape [";
+    InFlightDiagnostic diag = op->emitOpError()
+                              << what << " is " << value.getType() << ", expected shape [";
     llvm::interleaveComma(shape, diag);
     return diag << "]";
   }
@@ -108,14 +112,16 @@ LogicalResult RopeOp::verify() {
       failed(expectShape(*this, getPositions(), shape.take_front(2), "positions")))
     return failure();
   if (int64_t(2 * getFrequencies().size()) != shape.back())
-    return emitOpError() << "has " << getFrequencies().size() << " frequencies for a last dimension of "
-                         << shape.back() << "; expected half as many";
+    return emitOpError() << "has " << getFrequencies().size()
+                         << " frequencies for a last dimension of " << shape.back()
+                         << "; expected half as many";
   return success();
 }
 
 template <typename Op>
 static LogicalResult verifyAttention(Op op) {
-  if (failed(expectRank(op, op.getQuery(), 5, "query")) || failed(expectRank(op, op.getKey(), 4, "key")))
+  if (failed(expectRank(op, op.getQuery(), 5, "query")) ||
+      failed(expectRank(op, op.getKey(), 4, "key")))
     return failure();
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey());
   if (query[0] != key[0] || query[2] != key[2] || query[4] != key[3])

@@ -1,4 +1,5 @@
-//===- UlsPartition.cpp - Local forms of ops that place themselves --------------------------------===//
+//===- UlsPartition.cpp - Local forms of ops that place themselves
+//--------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -41,7 +42,8 @@ static ShardingAttr withSum(ShardingAttr sharding, ArrayRef<StringAttr> axes) {
   SmallVector<dist::PartialAttr> partials;
   if (!axes.empty())
     partials.push_back(dist::PartialAttr::get(sharding.getContext(), dist::Reduction::Sum, axes));
-  return ShardingAttr::get(sharding.getContext(), sharding.getMesh(), sharding.getDims(), {}, partials);
+  return ShardingAttr::get(sharding.getContext(), sharding.getMesh(), sharding.getDims(), {},
+                           partials);
 }
 
 static ArrayAttr axesAttr(Builder &builder, ArrayRef<StringAttr> axes) {
@@ -134,15 +136,17 @@ LogicalResult EmbeddingGradOp::partition(PartitionState &state, ValueRange opera
 }
 
 /// "model.lm_head: row statistics of the loss, vocabulary sharded by rule vocab→tp".
-static std::string describeStatistics(Operation *op, PartitionState &state, ArrayRef<StringAttr> axes) {
+static std::string describeStatistics(Operation *op, PartitionState &state,
+                                      ArrayRef<StringAttr> axes) {
   SmallVector<StringRef> origins;
   for (StringAttr axis : axes) {
-    auto origin = state.operandOrigins[0] ? state.operandOrigins[0].getAs<StringAttr>(axis) : StringAttr();
+    auto origin =
+        state.operandOrigins[0] ? state.operandOrigins[0].getAs<StringAttr>(axis) : StringAttr();
     // The annotation; how it came here is in the value's origins.
     origins.push_back(origin ? origin.getValue().split(", by ").first : axis.getValue());
   }
-  return dist::describeLocation(op->getLoc()) + ": row statistics of the loss, vocabulary sharded by " +
-         llvm::join(origins, ", ");
+  return dist::describeLocation(op->getLoc()) +
+         ": row statistics of the loss, vocabulary sharded by " + llvm::join(origins, ", ");
 }
 
 LogicalResult CrossEntropyOp::partition(PartitionState &state, ValueRange operands,
@@ -160,13 +164,16 @@ LogicalResult CrossEntropyOp::partition(PartitionState &state, ValueRange operan
   dist::ShardAttr place = placeOf(state.operandShardings[0], state.operandTypes[0]);
   Type type = rows.getLocalType(state.mesh, llvm::cast<RankedTensorType>(state.resultTypes[0]));
   std::string cause = describeStatistics(*this, state, axes);
-  Value max = LogitsMaxOp::create(builder, getLoc(), type, logits, getVocabularyAttr(), place).getMax();
+  Value max =
+      LogitsMaxOp::create(builder, getLoc(), type, logits, getVocabularyAttr(), place).getMax();
   max = allReduce(state, getLoc(), dist::Reduction::Max, {max}, axes, cause)[0];
   auto sums = LogitsSumsOp::create(builder, getLoc(), type, type, logits, targets, max,
                                    getVocabularyAttr(), place);
   // The sum of exponentials and the target's logit travel together.
-  ValueRange reduced = allReduce(state, getLoc(), dist::Reduction::Sum, sums.getResults(), axes, cause);
-  auto loss = LogitsLossOp::create(builder, getLoc(), type, type, max, reduced[0], reduced[1], targets);
+  ValueRange reduced =
+      allReduce(state, getLoc(), dist::Reduction::Sum, sums.getResults(), axes, cause);
+  auto loss =
+      LogitsLossOp::create(builder, getLoc(), type, type, max, reduced[0], reduced[1], targets);
   results.push_back({loss.getLoss(), rows});
   results.push_back({loss.getLse(), rows});
   return success();
@@ -194,8 +201,8 @@ LogicalResult SumRanksOp::partition(PartitionState &state, ValueRange operands,
   return success();
 }
 
-/// Gradients that are sharded over the same axes are summed together, so that each counts once and every set of
-/// axes costs one scalar.
+/// Gradients that are sharded over the same axes are summed together, so that each counts once and
+/// every set of axes costs one scalar.
 LogicalResult GlobalNormOp::partition(PartitionState &state, ValueRange operands,
                                       SmallVectorImpl<PartitionedValue> &results) {
   OpBuilder &builder = state.builder;
@@ -213,15 +220,19 @@ LogicalResult GlobalNormOp::partition(PartitionState &state, ValueRange operands
     Value sum = SquareSumOp::create(builder, getLoc(), type, gradients);
     SmallVector<StringAttr> axes(attr.getAsRange<StringAttr>());
     if (!axes.empty())
-      sum = allReduce(state, getLoc(), dist::Reduction::Sum, {sum}, axes,
-                      "norm of the gradients that are sharded over " +
-                          llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }), ", "))[0];
+      sum =
+          allReduce(state, getLoc(), dist::Reduction::Sum, {sum}, axes,
+                    "norm of the gradients that are sharded over " +
+                        llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }),
+                                   ", "))[0];
     total = total ? AddOp::create(builder, getLoc(), total, sum).getResult() : sum;
   }
   if (!total)
-    total = ConstantOp::create(builder, getLoc(), type,
-                               DenseElementsAttr::get(llvm::cast<ShapedType>(type),
-                                                      builder.getFloatAttr(llvm::cast<ShapedType>(type).getElementType(), 0.0)));
+    total = ConstantOp::create(
+        builder, getLoc(), type,
+        DenseElementsAttr::get(
+            llvm::cast<ShapedType>(type),
+            builder.getFloatAttr(llvm::cast<ShapedType>(type).getElementType(), 0.0)));
   Value norm = SqrtOp::create(builder, getLoc(), type, total);
   results.push_back({norm, state.resultShardings[0]});
   return success();

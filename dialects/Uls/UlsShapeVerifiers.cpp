@@ -1,4 +1,5 @@
-//===- UlsShapeVerifiers.cpp - Invariants of elementwise and shape ops ---------------------------===//
+//===- UlsShapeVerifiers.cpp - Invariants of elementwise and shape ops
+//---------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +14,9 @@
 using namespace mlir;
 using namespace ulsc::uls;
 
-static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+static RankedTensorType typeOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType());
+}
 
 /// Shapes agree, or one operand is a scalar; element types agree.
 static LogicalResult verifyBinary(Operation *op) {
@@ -58,8 +61,8 @@ LogicalResult AccumulateOp::verify() {
 /// `shard` of a value whose local shape is `local`.
 static LogicalResult verifyShard(Operation *op, std::optional<ulsc::dist::ShardAttr> shard,
                                  int64_t rank) {
-  if (shard && (int64_t(shard->getGlobalShape().size()) != rank ||
-                shard->getSharding().getRank() != rank))
+  if (shard &&
+      (int64_t(shard->getGlobalShape().size()) != rank || shard->getSharding().getRank() != rank))
     return op->emitOpError() << "has a shard of rank " << shard->getGlobalShape().size()
                              << ", expected " << rank;
   return success();
@@ -164,9 +167,11 @@ LogicalResult ReduceMaxGradOp::verify() {
   RankedTensorType input = typeOf(getInput());
   if (failed(verifyDims(*this, getDims(), input.getRank())))
     return failure();
-  auto expected = RankedTensorType::get(withoutDims(input.getShape(), getDims()), input.getElementType());
+  auto expected =
+      RankedTensorType::get(withoutDims(input.getShape(), getDims()), input.getElementType());
   if (getMax().getType() != expected)
-    return emitOpError() << "has maxima of type " << getMax().getType() << ", expected " << expected;
+    return emitOpError() << "has maxima of type " << getMax().getType() << ", expected "
+                         << expected;
   return success();
 }
 
@@ -209,7 +214,8 @@ static LogicalResult verifyPart(Operation *op, RankedTensorType part, RankedTens
                                 int64_t dim, int64_t offset) {
   if (part.getRank() != whole.getRank() || part.getElementType() != whole.getElementType() ||
       dim < 0 || dim >= whole.getRank())
-    return op->emitOpError() << "relates " << part << " and " << whole << " along dimension " << dim;
+    return op->emitOpError() << "relates " << part << " and " << whole << " along dimension "
+                             << dim;
   for (int64_t i = 0; i < whole.getRank(); ++i)
     if (i != dim && part.getDimSize(i) != whole.getDimSize(i))
       return op->emitOpError() << "changes dimension " << i << " from " << whole.getDimSize(i)

@@ -1,4 +1,5 @@
-//===- UlsShardingRules.cpp - Factors of the uls ops ---------------------------------------------===//
+//===- UlsShardingRules.cpp - Factors of the uls ops
+//---------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -14,8 +15,12 @@ using namespace ulsc;
 using namespace ulsc::uls;
 using dist::ShardingRule;
 
-static int64_t rankOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()).getRank(); }
-static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+static int64_t rankOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType()).getRank();
+}
+static RankedTensorType typeOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType());
+}
 
 /// "[a,b,c]" of the letters of one einsum operand.
 static std::string bracketed(StringRef letters) {
@@ -25,7 +30,9 @@ static std::string bracketed(StringRef letters) {
   return text + "]";
 }
 
-static std::string tensor(ArrayRef<std::string> names) { return "[" + llvm::join(names, ",") + "]"; }
+static std::string tensor(ArrayRef<std::string> names) {
+  return "[" + llvm::join(names, ",") + "]";
+}
 
 //===---------------------------------------------------------------------------------------===//
 // Elementwise
@@ -35,8 +42,8 @@ static std::string tensor(ArrayRef<std::string> names) { return "[" + llvm::join
 static ShardingRule elementwiseRule(Operation *op, StringRef clauses) {
   SmallVector<std::string> operands;
   for (Value operand : op->getOperands())
-    operands.push_back(llvm::isa<RankedTensorType>(operand.getType()) && rankOf(operand) > 0 ? "[...]"
-                                                                                             : "[]");
+    operands.push_back(
+        llvm::isa<RankedTensorType>(operand.getType()) && rankOf(operand) > 0 ? "[...]" : "[]");
   std::string result = rankOf(op->getResult(0)) > 0 ? "[...]" : "[]";
   return ShardingRule::get(llvm::join(operands, ",") + "->" + result + " " + clauses.str(), op);
 }
@@ -63,7 +70,8 @@ ULSC_ELEMENTWISE_RULE(DropoutOp, "linear={0}")
 ULSC_ELEMENTWISE_RULE(AccumulateOp, "linear={0,1} joint")
 #undef ULSC_ELEMENTWISE_RULE
 
-/// Adding a scalar to summands would add it once per rank; only operands of one shape are jointly linear.
+/// Adding a scalar to summands would add it once per rank; only operands of one shape are jointly
+/// linear.
 static StringRef additionClauses(Value lhs, Value rhs) {
   return rankOf(lhs) == rankOf(rhs) ? "linear={0,1} joint" : "";
 }
@@ -102,8 +110,9 @@ ShardingRule ReduceOp::getShardingRule() {
   for (auto [i, name] : llvm::enumerate(input))
     (llvm::is_contained(getDims(), int64_t(i)) ? reduced : output).push_back(name);
   bool isSum = getKind() == ReduceKind::Sum;
-  return ShardingRule::get(tensor(input) + "->" + tensor(output) + (isSum ? " reduction={" : " max={") +
-                               llvm::join(reduced, ",") + (isSum ? "} linear={0}" : "}"),
+  return ShardingRule::get(tensor(input) + "->" + tensor(output) +
+                               (isSum ? " reduction={" : " max={") + llvm::join(reduced, ",") +
+                               (isSum ? "} linear={0}" : "}"),
                            *this);
 }
 
@@ -131,8 +140,9 @@ ShardingRule TransposeOp::getShardingRule() {
   return ShardingRule::get(tensor(input) + "->" + tensor(output) + " linear={0}", *this);
 }
 
-/// Walks both shapes from the major side and gives each group of dimensions of equal product common factors: the
-/// finer side names them. Groups that interleave (6x4 to 4x6) share none and stay whole.
+/// Walks both shapes from the major side and gives each group of dimensions of equal product common
+/// factors: the finer side names them. Groups that interleave (6x4 to 4x6) share none and stay
+/// whole.
 ShardingRule ReshapeOp::getShardingRule() {
   ArrayRef<int64_t> from = typeOf(getInput()).getShape(), to = typeOf(getOutput()).getShape();
   SmallVector<std::string> input(from.size(), "_"), output(to.size(), "_"), sizes;
@@ -146,7 +156,8 @@ ShardingRule ReshapeOp::getShardingRule() {
     if (left != right || (i - iBegin > 1 && j - jBegin > 1))
       continue;
     bool inputIsFine = i - iBegin > 1;
-    ArrayRef<int64_t> fine = inputIsFine ? from.slice(iBegin, i - iBegin) : to.slice(jBegin, j - jBegin);
+    ArrayRef<int64_t> fine =
+        inputIsFine ? from.slice(iBegin, i - iBegin) : to.slice(jBegin, j - jBegin);
     SmallVector<std::string> names;
     for (int64_t size : fine) {
       names.push_back("f" + std::to_string(next++));
@@ -157,8 +168,8 @@ ShardingRule ReshapeOp::getShardingRule() {
       (inputIsFine ? input[iBegin + k] : output[jBegin + k]) = name;
     (inputIsFine ? output[jBegin] : input[iBegin]) = coarse;
   }
-  return ShardingRule::get(tensor(input) + "->" + tensor(output) + " sizes={" + llvm::join(sizes, ",") +
-                               "} linear={0}",
+  return ShardingRule::get(tensor(input) + "->" + tensor(output) + " sizes={" +
+                               llvm::join(sizes, ",") + "} linear={0}",
                            *this);
 }
 
@@ -167,7 +178,8 @@ static ShardingRule allButOne(Operation *op, int64_t dim, StringRef clauses) {
   SmallVector<std::string> names = dimNames(rankOf(op->getResult(0)));
   names[dim] = "_";
   SmallVector<std::string> operands(op->getNumOperands(), tensor(names));
-  return ShardingRule::get(llvm::join(operands, ",") + "->" + tensor(names) + " " + clauses.str(), op);
+  return ShardingRule::get(llvm::join(operands, ",") + "->" + tensor(names) + " " + clauses.str(),
+                           op);
 }
 
 ShardingRule SliceOp::getShardingRule() { return allButOne(*this, getDim(), "linear={0}"); }
@@ -215,8 +227,8 @@ ShardingRule RopeOp::getShardingRule() {
 
 /// Query, key, value, positions, segments and context, shared by attention and its adjoint.
 static std::string attentionOperands(bool segments, bool context) {
-  return std::string("[b,s,k,g,d],[b,t,k,d],[b,t,k,d],[b,s],[b,t]") + (segments ? ",[b,s],[b,t]" : "") +
-         (context ? ",[]" : "");
+  return std::string("[b,s,k,g,d],[b,t,k,d],[b,t,k,d],[b,s],[b,t]") +
+         (segments ? ",[b,s],[b,t]" : "") + (context ? ",[]" : "");
 }
 
 ShardingRule AttentionOp::getShardingRule() {
@@ -226,10 +238,11 @@ ShardingRule AttentionOp::getShardingRule() {
 }
 
 ShardingRule AttentionGradOp::getShardingRule() {
-  return ShardingRule::get(attentionOperands(bool(getQuerySegments()), bool(getCallContext())) +
-                               ",[b,s,k,g,d],[b,s,k,g],[b,s,k,g,d]->[b,s,k,g,d],[b,t,k,d],[b,t,k,d] "
-                               "reduction={s,g} replicated={t,d}",
-                           *this);
+  return ShardingRule::get(
+      attentionOperands(bool(getQuerySegments()), bool(getCallContext())) +
+          ",[b,s,k,g,d],[b,s,k,g],[b,s,k,g,d]->[b,s,k,g,d],[b,t,k,d],[b,t,k,d] "
+          "reduction={s,g} replicated={t,d}",
+      *this);
 }
 
 /// One factor per dimension of each operand, all summed.

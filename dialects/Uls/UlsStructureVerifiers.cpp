@@ -1,4 +1,5 @@
-//===- UlsStructureVerifiers.cpp - Invariants of functions, calls and the step -------------------===//
+//===- UlsStructureVerifiers.cpp - Invariants of functions, calls and the step
+//-------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -126,7 +127,8 @@ LogicalResult MicrobatchesOp::verify() {
 LogicalResult MicrobatchOp::verify() {
   auto input = llvm::cast<RankedTensorType>(getInput().getType());
   if (input.getRank() < 1 ||
-      getOutput().getType() != RankedTensorType::get(input.getShape().drop_front(), input.getElementType()))
+      getOutput().getType() !=
+          RankedTensorType::get(input.getShape().drop_front(), input.getElementType()))
     return emitOpError() << "takes " << getOutput().getType() << " from " << input;
   return success();
 }
@@ -160,9 +162,10 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   SmallVector<Type> results(block.getResultTypes().take_front(block.getNumPrimalResults()));
   if (block.isJoint() && getNumResults() == results.size() + 1)
     results.push_back(ResidualsType::get(getContext()));
-  if (failed(expectTypes(*this, getOperandTypes(),
-                         TypeRange(block.getArgumentTypes().take_front(block.getNumPrimalArguments())),
-                         "argument")))
+  if (failed(
+          expectTypes(*this, getOperandTypes(),
+                      TypeRange(block.getArgumentTypes().take_front(block.getNumPrimalArguments())),
+                      "argument")))
     return failure();
   return expectTypes(*this, getResultTypes(), TypeRange(results), "result");
 }
@@ -174,9 +177,10 @@ LogicalResult BackwardOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!block.isJoint())
     return emitOpError() << "calls the backward part of " << getCalleeAttr()
                          << ", which is not joint";
-  if (failed(expectTypes(*this, getCotangents().getTypes(),
-                         TypeRange(block.getArgumentTypes().drop_front(block.getNumPrimalArguments())),
-                         "cotangent")))
+  if (failed(
+          expectTypes(*this, getCotangents().getTypes(),
+                      TypeRange(block.getArgumentTypes().drop_front(block.getNumPrimalArguments())),
+                      "cotangent")))
     return failure();
   return expectTypes(*this, getResultTypes(),
                      TypeRange(block.getResultTypes().drop_front(block.getNumPrimalResults())),
@@ -200,10 +204,19 @@ LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult ControlOp::verify() {
-  static constexpr StringLiteral fields[] = {
-      "learning_rate", "beta1", "beta2", "epsilon", "bias_correction1", "bias_correction2",
-      "weight_decay", "momentum", "clip_grad", "loss_scale", "stop_requested",
-      "parameter_lr_scale", "parameter_decay_scale"};
+  static constexpr StringLiteral fields[] = {"learning_rate",
+                                             "beta1",
+                                             "beta2",
+                                             "epsilon",
+                                             "bias_correction1",
+                                             "bias_correction2",
+                                             "weight_decay",
+                                             "momentum",
+                                             "clip_grad",
+                                             "loss_scale",
+                                             "stop_requested",
+                                             "parameter_lr_scale",
+                                             "parameter_decay_scale"};
   if (!llvm::is_contained(fields, getField()))
     return emitOpError() << "\"" << getField() << "\" is no field of the control block";
   return success();

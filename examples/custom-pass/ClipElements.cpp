@@ -1,11 +1,13 @@
-//===- ClipElements.cpp - A pass of one's own, as a plugin ----------------------------------------===//
+//===- ClipElements.cpp - A pass of one's own, as a plugin
+//----------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===---------------------------------------------------------------------------------------===//
 //
-// Clips each element of every gradient to [-limit, limit] before the optimizer sees it. The optimizer's update is an
-// ordinary function of the module, so this is a rewrite of one function; sharding, lowering and both tools follow.
+// Clips each element of every gradient to [-limit, limit] before the optimizer sees it. The
+// optimizer's update is an ordinary function of the module, so this is a rewrite of one function;
+// sharding, lowering and both tools follow.
 //
 //===---------------------------------------------------------------------------------------===//
 
@@ -42,8 +44,8 @@ private:
   void clip(uls::UpdateRuleOp rule, BlockArgument gradient) {
     OpBuilder builder = OpBuilder::atBlockBegin(&rule.getEntry());
     Location loc = rule.getLoc();
-    auto scalar = RankedTensorType::get(
-        {}, cast<RankedTensorType>(gradient.getType()).getElementType());
+    auto scalar =
+        RankedTensorType::get({}, cast<RankedTensorType>(gradient.getType()).getElementType());
     auto bound = [&](double value) -> Value {
       return uls::ConstantOp::create(
           builder, loc,

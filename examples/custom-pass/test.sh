@@ -14,7 +14,7 @@ plugin=$work/libcustom_pass.so
 if [ -x "$ulsc_build/bin/ulsc" ]; then
   "$ulsc_build/bin/ulsc" compile "$here/../llama-small/config.json" --seq 32 --batch 4 \
     --load-pass-plugin="$plugin" \
-    --pass-pipeline-at='train:builtin.module(example-clip-elements{limit=0.5})' --emit=train -o - |
-    grep -q 'uls.minimum'
+    --pass-pipeline-at='train:builtin.module(example-clip-elements{limit=0.5})' --emit=train -o "$work/train.mlir"
+  grep -q 'uls.minimum' "$work/train.mlir"
 fi
 echo "custom-pass: the plugin runs in ulsc-opt and in ulsc compile"

@@ -1,4 +1,5 @@
-//===- Frontend.h - From a Hugging Face model to a module -------------------------- -*- C++ -*-===//
+//===- Frontend.h - From a Hugging Face model to a module -------------------------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -24,15 +25,16 @@ struct ImportOptions {
   std::vector<std::string> dataAxes;
   /// The dtype in which blocks compute: f32 or bf16. Parameters are stored in f32.
   std::string computeDtype = "f32";
-  /// Whether the program drops elements; by default, when the configuration has a rate that is not zero.
+  /// Whether the program drops elements; by default, when the configuration has a rate that is not
+  /// zero.
   std::optional<bool> dropout;
   /// The vocabulary is padded to a multiple of this.
   int64_t vocabularyMultiple = 1;
 };
 
-/// Imports the model that `path` (a `config.json`, or a directory that holds one) describes, as docs/pipeline.md says
-/// for the stage `graph`, but for annotations. What is wrong is reported through the context's diagnostics, all
-/// at once; then the result is null.
+/// Imports the model that `path` (a `config.json`, or a directory that holds one) describes, as
+/// docs/pipeline.md says for the stage `graph`, but for annotations. What is wrong is reported
+/// through the context's diagnostics, all at once; then the result is null.
 mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext *context, llvm::StringRef path,
                                               const ImportOptions &options);
 

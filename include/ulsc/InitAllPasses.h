@@ -8,7 +8,8 @@
 
 namespace ulsc {
 
-/// Registers every pass and the pipelines of all stages, and the few upstream passes that tests use.
+/// Registers every pass and the pipelines of all stages, and the few upstream passes that tests
+/// use.
 void registerAllPasses();
 
 } // namespace ulsc

@@ -5,12 +5,13 @@
 //===---------------------------------------------------------------------------------------===//
 ///
 /// \file
-/// The first oracle: runs a module of any stage from `graph` to `scheduled` in double precision. Ranks run in lock step in
-/// one process, each with data of its own: a value is one tensor per rank, and an op runs on all of them before the next.
-/// A module that is not partitioned runs on one rank.
+/// The first oracle: runs a module of any stage from `graph` to `scheduled` in double precision.
+/// Ranks run in lock step in one process, each with data of its own: a value is one tensor per
+/// rank, and an op runs on all of them before the next. A module that is not partitioned runs on
+/// one rank.
 ///
-/// What each op computes is in a registry, one file per td group; an op without an evaluator is an error naming it. An op
-/// of another dialect is taught by `getRegistry().add<Op>(…)`.
+/// What each op computes is in a registry, one file per td group; an op without an evaluator is an
+/// error naming it. An op of another dialect is taught by `getRegistry().add<Op>(…)`.
 ///
 //===---------------------------------------------------------------------------------------===//
 #ifndef ULSC_INTERPRETER_H
@@ -65,7 +66,9 @@ struct Frame {
 class Evaluation {
 public:
   Evaluation(Interpreter &interpreter, Frame &frame) : interpreter(interpreter), frame(frame) {}
-  const Tensor &get(mlir::Value value, int64_t rank) const { return getValue(value).getTensor(rank); }
+  const Tensor &get(mlir::Value value, int64_t rank) const {
+    return getValue(value).getTensor(rank);
+  }
   CallContext getContext(mlir::Value value, int64_t rank) const;
   int64_t getIndex(mlir::Value value) const;
   const RuntimeValue &getValue(mlir::Value value) const;
@@ -82,10 +85,10 @@ public:
   const Tensor &get(mlir::Value value) const { return all.get(value, rank); }
   CallContext getContext(mlir::Value value) const { return all.getContext(value, rank); }
   void set(mlir::Value value, RankValue result) { all.set(value, rank, std::move(result)); }
-  /// Offsets of this rank's block in the tensor that `shard` describes, and that tensor's shape; without `shard`, zeros and
-  /// `localShape`.
-  void getPlace(std::optional<dist::ShardAttr> shard, llvm::ArrayRef<int64_t> localShape, Shape &offsets,
-                Shape &globalShape) const;
+  /// Offsets of this rank's block in the tensor that `shard` describes, and that tensor's shape;
+  /// without `shard`, zeros and `localShape`.
+  void getPlace(std::optional<dist::ShardAttr> shard, llvm::ArrayRef<int64_t> localShape,
+                Shape &offsets, Shape &globalShape) const;
 
   Evaluation &all;
   int64_t rank;
@@ -100,7 +103,8 @@ public:
   template <typename Op>
   void add(std::function<mlir::LogicalResult(Op, LocalEvaluation &)> evaluate) {
     addEvaluator(Op::getOperationName(), [evaluate](mlir::Operation *op, Evaluation &all) {
-      return runOnEachRank(all, [&](LocalEvaluation &local) { return evaluate(llvm::cast<Op>(op), local); });
+      return runOnEachRank(
+          all, [&](LocalEvaluation &local) { return evaluate(llvm::cast<Op>(op), local); });
     });
   }
   /// An op that sees all ranks at once: a collective, a call.
@@ -110,12 +114,15 @@ public:
       return evaluate(llvm::cast<Op>(op), all);
     });
   }
-  void addEvaluator(llvm::StringRef name, Evaluator evaluate) { evaluators[name] = std::move(evaluate); }
+  void addEvaluator(llvm::StringRef name, Evaluator evaluate) {
+    evaluators[name] = std::move(evaluate);
+  }
   const Evaluator *find(llvm::StringRef name) const;
 
 private:
   static mlir::LogicalResult
-  runOnEachRank(Evaluation &all, llvm::function_ref<mlir::LogicalResult(LocalEvaluation &)> evaluate);
+  runOnEachRank(Evaluation &all,
+                llvm::function_ref<mlir::LogicalResult(LocalEvaluation &)> evaluate);
   llvm::StringMap<Evaluator> evaluators;
 };
 
@@ -153,7 +160,8 @@ struct StepResult {
 
 class Interpreter {
 public:
-  /// `module` must outlive the interpreter. Parameters are drawn from the seed as the runtime draws them.
+  /// `module` must outlive the interpreter. Parameters are drawn from the seed as the runtime draws
+  /// them.
   static std::unique_ptr<Interpreter> create(mlir::ModuleOp module, const Options &options = {});
 
   int64_t getNumRanks() const { return numRanks; }
@@ -174,23 +182,29 @@ public:
   mlir::FailureOr<llvm::SmallVector<RuntimeValue>> call(mlir::FunctionOpInterface function,
                                                         llvm::ArrayRef<RuntimeValue> arguments);
 
-  /// A global tensor as the value of an argument of local type `type` with `sharding` (may be null where it is whole).
-  mlir::FailureOr<RuntimeValue> distribute(mlir::Operation *op, const Tensor &global, dist::ShardingAttr sharding,
+  /// A global tensor as the value of an argument of local type `type` with `sharding` (may be null
+  /// where it is whole).
+  mlir::FailureOr<RuntimeValue> distribute(mlir::Operation *op, const Tensor &global,
+                                           dist::ShardingAttr sharding,
                                            mlir::RankedTensorType type);
   /// The global tensor of a value; partials are combined.
-  mlir::FailureOr<Tensor> collect(mlir::Operation *op, const RuntimeValue &value, dist::ShardingAttr sharding,
-                                  llvm::ArrayRef<int64_t> globalShape, llvm::StringRef name);
+  mlir::FailureOr<Tensor> collect(mlir::Operation *op, const RuntimeValue &value,
+                                  dist::ShardingAttr sharding, llvm::ArrayRef<int64_t> globalShape,
+                                  llvm::StringRef name);
 
   Options options;
 
-  //===--- For evaluators -----------------------------------------------------------------------===//
+  //===--- For evaluators
+  //-----------------------------------------------------------------------===//
 
   /// Runs the ops from `begin` until `end` or the block's end.
-  mlir::LogicalResult runOps(mlir::Block &block, mlir::Block::iterator begin, mlir::Block::iterator end,
-                             Frame &frame);
-  /// Runs a whole function and gives the operands of its terminator, and of `uls.result` before them.
-  mlir::LogicalResult runFunction(mlir::FunctionOpInterface function, llvm::ArrayRef<RuntimeValue> arguments,
-                                  Frame &frame, llvm::SmallVectorImpl<RuntimeValue> &results);
+  mlir::LogicalResult runOps(mlir::Block &block, mlir::Block::iterator begin,
+                             mlir::Block::iterator end, Frame &frame);
+  /// Runs a whole function and gives the operands of its terminator, and of `uls.result` before
+  /// them.
+  mlir::LogicalResult runFunction(mlir::FunctionOpInterface function,
+                                  llvm::ArrayRef<RuntimeValue> arguments, Frame &frame,
+                                  llvm::SmallVectorImpl<RuntimeValue> &results);
   /// The stored values, one per rank, of a parameter or a state; null if there is none.
   llvm::SmallVector<Tensor> *findStored(llvm::StringRef name);
   std::optional<double> getControl(llvm::StringRef field, int64_t rank);
@@ -227,7 +241,8 @@ private:
   llvm::StringMap<Storage> storage;
 };
 
-/// The initial value of a parameter: drawn by name and external flat index (docs/manifest.md), padding zero.
+/// The initial value of a parameter: drawn by name and external flat index (docs/manifest.md),
+/// padding zero.
 Tensor drawInitialValue(uls::ParamOp param, uint64_t seed);
 
 } // namespace ulsc::interpreter

@@ -35,8 +35,9 @@ int64_t align(int64_t bytes);
 /// The largest sum of (aligned) bytes that are needed at one point: no placement is smaller.
 int64_t getLargestLiveBytes(llvm::ArrayRef<Lifetime> lifetimes);
 
-/// Offsets such that no two buffers whose lifetimes meet share bytes. Tries several orders of placement, at best fit, and
-/// improves the best until it is within `tolerance` of the largest live sum or a bound on the work is met. Deterministic.
+/// Offsets such that no two buffers whose lifetimes meet share bytes. Tries several orders of
+/// placement, at best fit, and improves the best until it is within `tolerance` of the largest live
+/// sum or a bound on the work is met. Deterministic.
 Placement place(llvm::ArrayRef<Lifetime> lifetimes, double tolerance = 0.005);
 
 /// What the second analysis finds out about a program's plan.
@@ -45,8 +46,9 @@ struct PlanCheck {
   int64_t transientBytes = 0;   ///< of the arena, past what persists
 };
 
-/// Follows every buffer of the planned program through `exec`, by op, independently of how the plan was made. Fails, with a
-/// diagnostic naming both, where two live buffers overlap or a buffer leaves its frame.
+/// Follows every buffer of the planned program through `exec`, by op, independently of how the plan
+/// was made. Fails, with a diagnostic naming both, where two live buffers overlap or a buffer
+/// leaves its frame.
 mlir::FailureOr<PlanCheck> checkPlan(mlir::ModuleOp module);
 
 } // namespace ulsc::memory

@@ -25,8 +25,8 @@ public:
   /// Adds an edge of `capacity` (at most kInfinite).
   void addEdge(unsigned from, unsigned to, int64_t capacity);
 
-  /// Finds a minimum cut between `source` and `sink` and returns its value, kInfinite or more if none is finite. Of
-  /// all minimum cuts it is the one nearest the sink.
+  /// Finds a minimum cut between `source` and `sink` and returns its value, kInfinite or more if
+  /// none is finite. Of all minimum cuts it is the one nearest the sink.
   int64_t solve(unsigned source, unsigned sink);
 
   /// After `solve`: whether `node` lies on the source's side.

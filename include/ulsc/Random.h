@@ -1,9 +1,10 @@
-/*===- Random.h - The counter-based generator of all randomness ----------------------------------===*
+/*===- Random.h - The counter-based generator of all randomness
+ * ----------------------------------===*
  *
- * Initial values, dropout and shuffling draw from Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel
- * random numbers: as easy as 1, 2, 3", SC 2011), keyed by what is drawn for and counted by the *global*
- * element, so that every mesh draws the same numbers. The interpreter, the runtime and the generated
- * kernels compute exactly these functions.
+ * Initial values, dropout and shuffling draw from Philox4x32-10 (Salmon, Moraes, Dror, Shaw:
+ * "Parallel random numbers: as easy as 1, 2, 3", SC 2011), keyed by what is drawn for and counted
+ * by the *global* element, so that every mesh draws the same numbers. The interpreter, the runtime
+ * and the generated kernels compute exactly these functions.
  *
  * Part of the license of this project: Apache-2.0 WITH LLVM-exception.
  *===---------------------------------------------------------------------------------------------===*/
@@ -49,9 +50,11 @@ static inline ulsc_random_stream ulsc_random_stream_of(uint64_t seed, uint64_t n
   return stream;
 }
 
-/* The four words of global element `index`. Word 0 serves dropout; words 0 and 1 make a normal value. */
+/* The four words of global element `index`. Word 0 serves dropout; words 0 and 1 make a normal
+ * value. */
 static inline void ulsc_random_words(ulsc_random_stream stream, uint64_t index, uint32_t words[4]) {
-  uint32_t c0 = (uint32_t)index, c1 = (uint32_t)(index >> 32), c2 = stream.instance, c3 = stream.step;
+  uint32_t c0 = (uint32_t)index, c1 = (uint32_t)(index >> 32), c2 = stream.instance,
+           c3 = stream.step;
   uint32_t k0 = stream.key[0], k1 = stream.key[1];
   for (int round = 0; round < 10; ++round) {
     uint64_t p0 = (uint64_t)c0 * UINT32_C(0xD2511F53);
@@ -69,7 +72,8 @@ static inline void ulsc_random_words(ulsc_random_stream stream, uint64_t index, 
   words[3] = c3;
 }
 
-/* Dropout keeps an element when its word 0 is at least this threshold: floor(rate * 2^32), saturated. */
+/* Dropout keeps an element when its word 0 is at least this threshold: floor(rate * 2^32),
+ * saturated. */
 static inline uint32_t ulsc_random_drop_threshold(float rate) {
   double scaled = (double)rate * 4294967296.0;
   return scaled >= 4294967295.0 ? UINT32_C(4294967295) : scaled <= 0.0 ? 0 : (uint32_t)scaled;

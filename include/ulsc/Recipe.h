@@ -1,4 +1,5 @@
-//===- Recipe.h - How a user distributes a model ----------------------------------- -*- C++ -*-===//
+//===- Recipe.h - How a user distributes a model ----------------------------------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -86,8 +87,8 @@ struct Recipe {
   std::string describe() const;
 };
 
-/// Puts presets, recipe and command line together: presets first, a recipe's rules over them, pins last. What is wrong is
-/// reported through the context's diagnostics; then the result is empty.
+/// Puts presets, recipe and command line together: presets first, a recipe's rules over them, pins
+/// last. What is wrong is reported through the context's diagnostics; then the result is empty.
 std::optional<Recipe> resolveRecipe(mlir::MLIRContext *context, const RecipeOptions &options);
 
 /// Only the groups and the frozen parameters of a recipe.

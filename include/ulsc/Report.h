@@ -1,4 +1,5 @@
-//===- Report.h - What a compilation tells about its program ----------------------- -*- C++ -*-===//
+//===- Report.h - What a compilation tells about its program ----------------------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -17,9 +18,10 @@ namespace ulsc::report {
 /// Number of elements of all parameters, each once, without padding.
 int64_t countParameters(mlir::ModuleOp module);
 
-/// Floating-point operations of a training step, of a module with global shapes (stages `graph` to `sharded`):
-/// `6 · parameters · tokens`, plus for each attention `12 · rows · seq · keys · heads · head size` (two products forward,
-/// four backward, two operations each), half of that where it is causal. Recomputation is not counted.
+/// Floating-point operations of a training step, of a module with global shapes (stages `graph` to
+/// `sharded`): `6 · parameters · tokens`, plus for each attention `12 · rows · seq · keys · heads ·
+/// head size` (two products forward, four backward, two operations each), half of that where it is
+/// causal. Recomputation is not counted.
 double computeFlopsPerStep(mlir::ModuleOp module, int64_t microbatches);
 
 /// A kind of call of a collective: all calls alike in everything that is told.
@@ -45,7 +47,8 @@ double computeWireBytes(llvm::StringRef kind, int64_t bytes, int64_t ranks);
 /// The table that `ulsc explain` prints.
 void printCollectives(llvm::raw_ostream &stream, llvm::ArrayRef<CollectiveRow> rows);
 
-/// The row of `memory` of a module of the stage `exec`: bytes of a rank by category, and the peak; empty before.
+/// The row of `memory` of a module of the stage `exec`: bytes of a rank by category, and the peak;
+/// empty before.
 llvm::json::Object makeMemory(mlir::ModuleOp module);
 
 /// The rows of `collectives`.

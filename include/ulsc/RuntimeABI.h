@@ -1,10 +1,12 @@
-/*===- RuntimeABI.h - What generated code and the runtime agree on -------------------------------===*
+/*===- RuntimeABI.h - What generated code and the runtime agree on
+ * -------------------------------===*
  *
- * The only header that the compiler and the runtime share. The lowering of `exec` emits calls of the
- * functions below and reads the two structs at the offsets that a C compiler gives them: a change here
- * changes passes/Lower with it. Every pointer into the arena is aligned to ULSC_ALIGNMENT bytes, every
- * element count is in elements and every size in bytes. No function returns an error: one that can't do
- * its work ends the job on all ranks with a message naming the operation (DESIGN: a rank that fails ends all).
+ * The only header that the compiler and the runtime share. The lowering of `exec` emits calls of
+ * the functions below and reads the two structs at the offsets that a C compiler gives them: a
+ * change here changes passes/Lower with it. Every pointer into the arena is aligned to
+ * ULSC_ALIGNMENT bytes, every element count is in elements and every size in bytes. No function
+ * returns an error: one that can't do its work ends the job on all ranks with a message naming the
+ * operation (DESIGN: a rank that fails ends all).
  *
  * Part of the license of this project: Apache-2.0 WITH LLVM-exception.
  *===---------------------------------------------------------------------------------------------===*/
@@ -35,26 +37,27 @@ typedef enum ulsc_dtype {
 typedef struct ulsc_control {
   /* Written by the runtime before each step. */
   uint64_t seed;
-  int64_t step;                        /* optimizer steps completed before this one */
-  int64_t coordinates[ULSC_MAX_AXES];  /* of this rank, one per mesh axis, major to minor */
-  float learning_rate;                 /* of this step, by the schedule */
-  float beta1, beta2, epsilon;         /* AdamW */
-  float bias_correction1;              /* 1 - beta1^(step+1), computed in double */
-  float bias_correction2;              /* 1 - beta2^(step+1), computed in double */
+  int64_t step;                       /* optimizer steps completed before this one */
+  int64_t coordinates[ULSC_MAX_AXES]; /* of this rank, one per mesh axis, major to minor */
+  float learning_rate;                /* of this step, by the schedule */
+  float beta1, beta2, epsilon;        /* AdamW */
+  float bias_correction1;             /* 1 - beta1^(step+1), computed in double */
+  float bias_correction2;             /* 1 - beta2^(step+1), computed in double */
   float weight_decay;
-  float momentum;                      /* SGD */
-  float clip_grad;                     /* largest global norm; 0: no clipping */
-  float dropout_rate;                  /* negative: each dropout's rate as compiled */
-  float loss_scale;                    /* 1 without loss scaling */
-  float stop_requested;                /* 1 when this rank saw a signal; summed over ranks by the step */
-  /* Two factors per trainable parameter, in the order of the manifest's "tensors" with role "parameter" and
-   * "trainable" true: [2*i] scales learning_rate, [2*i+1] scales weight_decay. Constant during a run. */
+  float momentum;       /* SGD */
+  float clip_grad;      /* largest global norm; 0: no clipping */
+  float dropout_rate;   /* negative: each dropout's rate as compiled */
+  float loss_scale;     /* 1 without loss scaling */
+  float stop_requested; /* 1 when this rank saw a signal; summed over ranks by the step */
+  /* Two factors per trainable parameter, in the order of the manifest's "tensors" with role
+   * "parameter" and "trainable" true: [2*i] scales learning_rate, [2*i+1] scales weight_decay.
+   * Constant during a run. */
   const float *parameter_scales;
   /* Written by the step. */
-  float loss;                          /* mean over the valid targets of the global batch */
-  float grad_norm;                     /* global, before clipping */
-  float valid_count;                   /* valid targets of the global batch */
-  float stop_count;                    /* ranks that requested a stop, equal on all ranks */
+  float loss;        /* mean over the valid targets of the global batch */
+  float grad_norm;   /* global, before clipping */
+  float valid_count; /* valid targets of the global batch */
+  float stop_count;  /* ranks that requested a stop, equal on all ranks */
 } ulsc_control;
 
 /* The head of the runtime's context; generated code sees no more of it. */
@@ -63,7 +66,8 @@ typedef struct ulsc_context {
   ulsc_control *control;
 } ulsc_context;
 
-/*===--- Exported by the compiled program ---------------------------------------------------------===*/
+/*===--- Exported by the compiled program
+ * ---------------------------------------------------------===*/
 
 /* NUL-terminated JSON, schema "ulsc.manifest/1" (docs/manifest.md). */
 extern const char ulsc_manifest[];
@@ -71,19 +75,23 @@ extern const char ulsc_manifest[];
 /* One optimizer step on the inputs that lie in the arena. */
 void ulsc_step(ulsc_context *context);
 
-/*===--- Kernels ----------------------------------------------------------------------------------===*/
+/*===--- Kernels
+ * ----------------------------------------------------------------------------------===*/
 
-/* Runs rows [begin, end) of a kernel. `arguments` are buffer addresses, in the kernel's order. `thread` is
- * below the rank's thread count and unique among the calls that run at the same time. */
-typedef void (*ulsc_kernel)(ulsc_context *context, void *const *arguments, int64_t begin, int64_t end,
-                            int64_t thread);
+/* Runs rows [begin, end) of a kernel. `arguments` are buffer addresses, in the kernel's order.
+ * `thread` is below the rank's thread count and unique among the calls that run at the same time.
+ */
+typedef void (*ulsc_kernel)(ulsc_context *context, void *const *arguments, int64_t begin,
+                            int64_t end, int64_t thread);
 
-/* Splits [0, extent) into chunks that are multiples of `grain` and runs them on the rank's threads; returns
- * when all are done. The split never changes results: kernels that reduce over rows own whole outputs. */
+/* Splits [0, extent) into chunks that are multiples of `grain` and runs them on the rank's threads;
+ * returns when all are done. The split never changes results: kernels that reduce over rows own
+ * whole outputs. */
 void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t extent,
                  int64_t grain);
 
-/*===--- GEMM -------------------------------------------------------------------------------------===*/
+/*===--- GEMM
+ * -------------------------------------------------------------------------------------===*/
 
 /* c[b,m,n] (+)= sum over k of a[b,m,k] * b[b,k,n], strides in elements. Sums are formed in f32. */
 typedef struct ulsc_gemm_desc {
@@ -98,22 +106,25 @@ typedef struct ulsc_gemm_desc {
 } ulsc_gemm_desc;
 
 /* Uses all threads of the rank. `desc` is constant and unique to its call site's shape. */
-void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a, const void *b, void *c,
-               void *workspace);
+void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a, const void *b,
+               void *c, void *workspace);
 
-/* On the calling thread alone, inside a kernel: row-major c[m,n] = alpha * op(a) * op(b) + beta * c, f32. */
-void ulsc_gemm_tile(int64_t transpose_a, int64_t transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
-                    const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
-                    int64_t ldc);
+/* On the calling thread alone, inside a kernel: row-major c[m,n] = alpha * op(a) * op(b) + beta *
+ * c, f32. */
+void ulsc_gemm_tile(int64_t transpose_a, int64_t transpose_b, int64_t m, int64_t n, int64_t k,
+                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+                    float beta, float *c, int64_t ldc);
 
-/*===--- Collectives ------------------------------------------------------------------------------===*/
+/*===--- Collectives
+ * ------------------------------------------------------------------------------===*/
 
 typedef enum ulsc_collective_kind {
   ULSC_ALL_REDUCE = 0,     /* outputs[i] = reduction over ranks of inputs[i]; may be in place */
   ULSC_ALL_GATHER = 1,     /* outputs[i] = inputs[i] of all ranks, one after the other */
   ULSC_REDUCE_SCATTER = 2, /* outputs[i] = this rank's block of the reduction of inputs[i] */
-  ULSC_ALL_TO_ALL = 3,     /* block j of inputs[i] goes to rank j, block j of outputs[i] comes from it */
-  ULSC_PERMUTE = 4         /* inputs[i] go to `destination`, outputs[i] come from `source` */
+  ULSC_ALL_TO_ALL =
+      3,           /* block j of inputs[i] goes to rank j, block j of outputs[i] comes from it */
+  ULSC_PERMUTE = 4 /* inputs[i] go to `destination`, outputs[i] come from `source` */
 } ulsc_collective_kind;
 
 typedef enum ulsc_reduction { ULSC_SUM = 0, ULSC_MAX = 1 } ulsc_reduction;
@@ -129,10 +140,11 @@ typedef struct ulsc_collective_desc {
   int64_t identifier;      /* index into the manifest's "collectives": source, cause and phase */
 } ulsc_collective_desc;
 
-/* Starts a collective in `slot`; its buffers are not touched by anyone else until the wait. Slots are small
- * integers below the manifest's "collective_slots", and one slot holds one started collective at a time. */
-void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *desc, void *const *inputs,
-                           void *const *outputs, int32_t slot);
+/* Starts a collective in `slot`; its buffers are not touched by anyone else until the wait. Slots
+ * are small integers below the manifest's "collective_slots", and one slot holds one started
+ * collective at a time. */
+void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *desc,
+                           void *const *inputs, void *const *outputs, int32_t slot);
 
 /* Returns when the collective in `slot` is complete on this rank. */
 void ulsc_collective_wait(ulsc_context *context, int32_t slot);

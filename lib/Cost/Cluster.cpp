@@ -1,4 +1,5 @@
-//===- Cluster.cpp - What communication costs on a cluster -------------------------------------===//
+//===- Cluster.cpp - What communication costs on a cluster
+//-------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -31,7 +32,8 @@ int64_t CommunicationCost::getGroupSize(AxisMask axes) const {
   return size;
 }
 
-/// The innermost level whose units hold the whole group: neighbours along an axis are `stride` devices apart.
+/// The innermost level whose units hold the whole group: neighbours along an axis are `stride`
+/// devices apart.
 const ClusterLevel &CommunicationCost::levelOf(AxisMask axes) const {
   int64_t extent = 1;
   for (size_t i = 0; i < sizes.size(); ++i)
@@ -49,7 +51,8 @@ static double transfer(double bytes, double bandwidthGBs) { return bytes / (band
 /// What starting a collective costs beside its first byte's way: one of two axes beats two of one.
 static constexpr double kLaunchUs = 1.0;
 
-/// Rings move (n-1)/n of the data once; latency grows with the logarithm, as trees and pipelining have it.
+/// Rings move (n-1)/n of the data once; latency grows with the logarithm, as trees and pipelining
+/// have it.
 static double ring(const ClusterLevel &level, int64_t n, double bytes) {
   if (n <= 1)
     return 0.0;

@@ -1,4 +1,5 @@
-//===- ConfigReader.cpp - Checked access to a model's configuration ----------------------------===//
+//===- ConfigReader.cpp - Checked access to a model's configuration
+//----------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -9,6 +10,8 @@
 #include "ulsc/Support/Nearest.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 
@@ -63,7 +66,8 @@ ArrayRef<KeyRule> ulsc::frontend::getSharedKeys() {
 }
 
 ConfigReader::ConfigReader(const JsonFile &file, std::string path, bool &hasErrors)
-    : file(file), path(std::move(path)), object(file.getRoot().getAsObject()), hasErrors(hasErrors) {
+    : file(file), path(std::move(path)), object(file.getRoot().getAsObject()),
+      hasErrors(hasErrors) {
   SmallVector<StringRef> parts;
   StringRef(this->path).split(parts, '/', -1, /*KeepEmpty=*/false);
   for (StringRef part : parts)
@@ -109,7 +113,8 @@ void ConfigReader::checkKeys(ArrayRef<ArrayRef<KeyRule>> tables) const {
     const llvm::json::Value *value = object->get(key);
     const KeyRule *rule = rules.lookup(key);
     if (!rule) {
-      emitWarning(key) << "is not a key this importer knows, and is ignored" << suggestNearest(key, known);
+      emitWarning(key) << "is not a key this importer knows, and is ignored"
+                       << suggestNearest(key, known);
     } else if (rule->use == KeyUse::OnlyIf && value && !isAccepted(*value, rule->accepted)) {
       emitError(key) << "is " << describeJson(*value) << ", which asks for " << rule->meaning
                      << " and is not supported; expected " << listAccepted(rule->accepted);
@@ -140,14 +145,16 @@ StringRef ConfigReader::select(ArrayRef<StringRef> names, bool required, StringR
       present.push_back(entry.first);
     StringRef nearest = findNearest(names[0], present);
     file.emitError(path) << "lacks \"" << names[0] << "\", expected " << expected
-                         << (nearest.empty() ? std::string() : "; is \"" + nearest.str() + "\" meant for it?");
+                         << (nearest.empty() ? std::string()
+                                             : "; is \"" + nearest.str() + "\" meant for it?");
   }
   return found;
 }
 
 int64_t ConfigReader::getInteger(ArrayRef<StringRef> names, int64_t least, int64_t most,
                                  std::optional<int64_t> fallback) const {
-  std::string expected = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  std::string expected =
+      "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
   StringRef name = select(names, !fallback, expected);
   int64_t harmless = fallback.value_or(std::max<int64_t>(least, 1));
   if (name.empty())
@@ -165,14 +172,24 @@ int64_t ConfigReader::getInteger(ArrayRef<StringRef> names, int64_t least, int64
     diagnostic << "; write " << inQuotes << " without quotes";
   else if (auto real = value.getAsNumber())
     diagnostic << "; the nearest is "
-               << (*real <= double(least) ? least : *real >= double(most) ? most : int64_t(std::llround(*real)));
+               << (*real <= double(least)  ? least
+                   : *real >= double(most) ? most
+                                           : int64_t(std::llround(*real)));
   return harmless;
+}
+
+/// As few digits as the number has.
+static std::string formatNumber(double number) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << llvm::format("%g", number);
+  return text;
 }
 
 double ConfigReader::getNumber(StringRef name, double least, double most, bool closed,
                                std::optional<double> fallback) const {
   std::string expected = "a number " + std::string(closed ? "from " : "above ") +
-                         llvm::formatv("{0} to {1}", least, most).str();
+                         formatNumber(least) + " to " + formatNumber(most);
   double harmless = fallback.value_or(most);
   if (select(name, !fallback, expected).empty())
     return harmless;
@@ -180,7 +197,8 @@ double ConfigReader::getNumber(StringRef name, double least, double most, bool c
   std::optional<double> number;
   if (value.kind() == llvm::json::Value::Number)
     number = value.getAsNumber();
-  if (number && std::isfinite(*number) && (closed ? *number >= least : *number > least) && *number <= most)
+  if (number && std::isfinite(*number) && (closed ? *number >= least : *number > least) &&
+      *number <= most)
     return *number;
   InFlightDiagnostic diagnostic = emitError(name);
   diagnostic << "is " << describeJson(value) << ", expected " << expected;
@@ -200,7 +218,8 @@ bool ConfigReader::getBool(StringRef name, bool fallback) const {
   return fallback;
 }
 
-std::string ConfigReader::getString(ArrayRef<StringRef> names, std::optional<StringRef> fallback) const {
+std::string ConfigReader::getString(ArrayRef<StringRef> names,
+                                    std::optional<StringRef> fallback) const {
   StringRef name = select(names, !fallback, "a text");
   if (name.empty())
     return fallback.value_or("").str();
@@ -220,8 +239,9 @@ std::string ConfigReader::getChoice(ArrayRef<StringRef> names, ArrayRef<StringRe
   auto text = find(name)->getAsString();
   if (text && llvm::is_contained(choices, *text))
     return text->str();
-  emitError(name) << "is " << describeJson(*find(name)) << ", expected " << (choices.size() > 1 ? "one of " : "")
-                  << list << (text ? suggestNearest(*text, choices) : std::string());
+  emitError(name) << "is " << describeJson(*find(name)) << ", expected "
+                  << (choices.size() > 1 ? "one of " : "") << list
+                  << (text ? suggestNearest(*text, choices) : std::string());
   return harmless;
 }
 

@@ -1,4 +1,5 @@
-//===- ConfigReader.h - Checked access to a model's configuration ------------------ -*- C++ -*-===//
+//===- ConfigReader.h - Checked access to a model's configuration ------------------ -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -29,8 +30,9 @@ struct KeyRule {
 /// Keys that every Hugging Face configuration may have.
 llvm::ArrayRef<KeyRule> getSharedKeys();
 
-/// Reads keys of one JSON object. A wrong type or value is an error that names file, key, what was found, what is
-/// legal and the nearest fix; reading goes on with a legal value so that one run shows all errors.
+/// Reads keys of one JSON object. A wrong type or value is an error that names file, key, what was
+/// found, what is legal and the nearest fix; reading goes on with a legal value so that one run
+/// shows all errors.
 class ConfigReader {
 public:
   ConfigReader(const JsonFile &file, std::string path, bool &hasErrors);
@@ -38,19 +40,23 @@ public:
   /// Refuses keys by their value and warns about unknown ones.
   void checkKeys(llvm::ArrayRef<llvm::ArrayRef<KeyRule>> tables) const;
 
-  /// A whole number between `least` and `most`. Names are spellings of the same key; without a `fallback` one of
-  /// them must be there.
+  /// A whole number between `least` and `most`. Names are spellings of the same key; without a
+  /// `fallback` one of them must be there.
   int64_t getInteger(llvm::ArrayRef<llvm::StringRef> names, int64_t least, int64_t most,
                      std::optional<int64_t> fallback = std::nullopt) const;
   /// A finite number; `least` itself is legal only with `closed`.
   double getNumber(llvm::StringRef name, double least, double most, bool closed,
                    std::optional<double> fallback = std::nullopt) const;
   bool getBool(llvm::StringRef name, bool fallback) const;
-  std::string getString(llvm::ArrayRef<llvm::StringRef> names, std::optional<llvm::StringRef> fallback) const;
+  std::string getString(llvm::ArrayRef<llvm::StringRef> names,
+                        std::optional<llvm::StringRef> fallback) const;
   /// One of `choices`.
-  std::string getChoice(llvm::ArrayRef<llvm::StringRef> names, llvm::ArrayRef<llvm::StringRef> choices,
+  std::string getChoice(llvm::ArrayRef<llvm::StringRef> names,
+                        llvm::ArrayRef<llvm::StringRef> choices,
                         std::optional<llvm::StringRef> fallback) const;
 
+  /// Whether an error was found so far: then values that follow from others may be made up.
+  bool hasFailed() const { return hasErrors; }
   bool has(llvm::StringRef name) const { return find(name) != nullptr; }
   /// The object at `name`, if there is one that is not null; an error if it is something else.
   std::optional<ConfigReader> getObject(llvm::StringRef name) const;
@@ -64,7 +70,8 @@ private:
   /// The value at `name`, if it is there and not null.
   const llvm::json::Value *find(llvm::StringRef name) const;
   /// The one spelling that is there. Two that differ, or none without a fallback, are errors.
-  llvm::StringRef select(llvm::ArrayRef<llvm::StringRef> names, bool required, llvm::StringRef expected) const;
+  llvm::StringRef select(llvm::ArrayRef<llvm::StringRef> names, bool required,
+                         llvm::StringRef expected) const;
   std::string at(llvm::StringRef name) const { return path + "/" + name.str(); }
 
   const JsonFile &file;

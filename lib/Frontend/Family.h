@@ -1,4 +1,5 @@
-//===- Family.h - Model families that can be imported ------------------------------ -*- C++ -*-===//
+//===- Family.h - Model families that can be imported ------------------------------ -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -30,19 +31,24 @@ struct Family {
 
 llvm::ArrayRef<Family> getFamilies();
 
-std::optional<ImportedModel> importLlama(const ConfigReader &, mlir::MLIRContext *, const ImportOptions &);
-std::optional<ImportedModel> importGpt2(const ConfigReader &, mlir::MLIRContext *, const ImportOptions &);
+std::optional<ImportedModel> importLlama(const ConfigReader &, mlir::MLIRContext *,
+                                         const ImportOptions &);
+std::optional<ImportedModel> importGpt2(const ConfigReader &, mlir::MLIRContext *,
+                                        const ImportOptions &);
 
-/// Bounds of sizes. Beyond them a configuration is taken to be wrong; products of those within are checked apart.
+/// Bounds of sizes. Beyond them a configuration is taken to be wrong; products of those within are
+/// checked apart.
 struct SizeBounds {
-  static constexpr int64_t kHidden = 1 << 20, kLayers = 100000, kHeads = 1 << 16, kVocabulary = 1 << 28,
-                           kPositions = int64_t(1) << 30;
+  static constexpr int64_t kHidden = 1 << 20, kLayers = 100000, kHeads = 1 << 16,
+                           kVocabulary = 1 << 28, kPositions = int64_t(1) << 30;
 };
 
-/// Reads `dtype`/`torch_dtype` and says so when it is not what the program will store and compute in.
+/// Reads `dtype`/`torch_dtype` and says so when it is not what the program will store and compute
+/// in.
 void checkDtype(const ConfigReader &config, const ImportOptions &options);
 
-/// Refuses a model whose parameters no one could count in 62 bits or store: `sizes` multiplied, `layers` times.
+/// Refuses a model whose parameters no one could count in 62 bits or store: `sizes` multiplied,
+/// `layers` times.
 void checkTotalSize(const ConfigReader &config, double parameters, bool &hasErrors);
 
 } // namespace ulsc::frontend

@@ -1,4 +1,5 @@
-//===- Frontend.cpp - From a Hugging Face model to a module ------------------------------------===//
+//===- Frontend.cpp - From a Hugging Face model to a module
+//------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -41,15 +42,17 @@ void ulsc::frontend::checkDtype(const ConfigReader &config, const ImportOptions 
         << (found == "bfloat16" ? " (--dtype bf16 computes in bfloat16)" : "");
 }
 
-void ulsc::frontend::checkTotalSize(const ConfigReader &config, double parameters, bool &hasErrors) {
+void ulsc::frontend::checkTotalSize(const ConfigReader &config, double parameters,
+                                    bool &hasErrors) {
   // Sizes in bytes must stay far from the end of 64 bits.
   constexpr double most = 1e15;
   if (parameters <= most || hasErrors)
     return;
   hasErrors = true;
-  config.getFile().emitError("") << llvm::formatv("describes a model of {0:E1} parameters; at most {1:E0} are supported",
-                                                  parameters, most)
-                                        .str();
+  config.getFile().emitError("")
+      << llvm::formatv("describes a model of {0:E1} parameters; at most {1:E0} are supported",
+                       parameters, most)
+             .str();
 }
 
 /// `config.json` in a directory, or the file itself.
@@ -72,37 +75,44 @@ static const Family *findFamily(const ConfigReader &config) {
   for (const Family &family : getFamilies())
     if (family.name == type)
       return &family;
-  config.emitError("model_type") << "is \"" << type << "\", which is not supported; supported are " << supported
-                                 << suggestNearest(type, getModelFamilies());
+  config.emitError("model_type") << "is \"" << type << "\", which is not supported; supported are "
+                                 << supported << suggestNearest(type, getModelFamilies());
   return nullptr;
 }
 
-static void attachAttributes(ModuleOp module, const Family &family, const ImportedModel &model, const JsonFile &file,
-                             const ImportOptions &options) {
+static void attachAttributes(ModuleOp module, const Family &family, const ImportedModel &model,
+                             const JsonFile &file, const ImportOptions &options) {
   Builder b(module.getContext());
-  StringRef directory = llvm::sys::path::parent_path(file.getPath());
-  StringRef name = llvm::sys::path::filename(directory);
+  // A model is called as its file, or as the directory of a file that is called as all are.
+  StringRef name = llvm::sys::path::stem(file.getPath());
+  if (name == "config")
+    name = llvm::sys::path::filename(llvm::sys::path::parent_path(file.getPath()));
   auto named = [&](StringRef key, Attribute value) { return b.getNamedAttr(key, value); };
-  module->setAttr("uls.model",
-                  b.getDictionaryAttr({named("family", b.getStringAttr(family.name)),
-                                       named("name", b.getStringAttr(name.empty() || name == "." ? family.name : name)),
-                                       named("config", b.getStringAttr(file.getText())),
-                                       named("vocabulary", b.getI64IntegerAttr(model.vocabulary)),
-                                       named("weight_prefix", b.getStringAttr(model.weightPrefix)),
-                                       named("parameters", b.getI64IntegerAttr(report::countParameters(module))),
-                                       named("flops_per_step", b.getF64FloatAttr(report::computeFlopsPerStep(
-                                                                   module, options.microbatches)))}));
+  module->setAttr(
+      "uls.model",
+      b.getDictionaryAttr(
+          {named("family", b.getStringAttr(family.name)),
+           named("name", b.getStringAttr(name.empty() || name == "." ? family.name : name)),
+           named("config", b.getStringAttr(file.getText())),
+           named("vocabulary", b.getI64IntegerAttr(model.vocabulary)),
+           named("weight_prefix", b.getStringAttr(model.weightPrefix)),
+           named("parameters", b.getI64IntegerAttr(report::countParameters(module))),
+           named("flops_per_step",
+                 b.getF64FloatAttr(report::computeFlopsPerStep(module, options.microbatches)))}));
   int64_t global = options.microBatch * options.microbatches * options.dataRanks;
   SmallVector<StringRef> axes(options.dataAxes.begin(), options.dataAxes.end());
-  module->setAttr("uls.batch", b.getDictionaryAttr({named("global", b.getI64IntegerAttr(global)),
-                                                    named("micro", b.getI64IntegerAttr(options.microBatch)),
-                                                    named("microbatches", b.getI64IntegerAttr(options.microbatches)),
-                                                    named("seq", b.getI64IntegerAttr(options.seq)),
-                                                    named("data_axes", b.getStrArrayAttr(axes))}));
+  module->setAttr(
+      "uls.batch",
+      b.getDictionaryAttr({named("global", b.getI64IntegerAttr(global)),
+                           named("micro", b.getI64IntegerAttr(options.microBatch)),
+                           named("microbatches", b.getI64IntegerAttr(options.microbatches)),
+                           named("seq", b.getI64IntegerAttr(options.seq)),
+                           named("data_axes", b.getStrArrayAttr(axes))}));
   module->setAttr("uls.gradient_dtype", TypeAttr::get(b.getF32Type()));
 }
 
-OwningOpRef<ModuleOp> ulsc::importModel(MLIRContext *context, StringRef path, const ImportOptions &options) {
+OwningOpRef<ModuleOp> ulsc::importModel(MLIRContext *context, StringRef path,
+                                        const ImportOptions &options) {
   context->loadDialect<uls::UlsDialect, dist::DistDialect>();
   std::optional<JsonFile> file = JsonFile::load(context, findConfig(path));
   if (!file)

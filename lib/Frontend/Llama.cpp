@@ -1,4 +1,5 @@
-//===- Llama.cpp - Import of the llama family --------------------------------------------------===//
+//===- Llama.cpp - Import of the llama family
+//--------------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -55,15 +56,17 @@ static const KeyRule kKeys[] = {
 /// The head's size: given, or hidden size over heads, which must then divide.
 static int64_t readHeadSize(const ConfigReader &config, int64_t hidden, int64_t heads) {
   if (!config.has("head_dim") && hidden % heads != 0) {
-    config.emitError("hidden_size") << "is " << hidden << ", which \"num_attention_heads\" = " << heads
-                                    << " does not divide; the nearest that it does is "
-                                    << std::max(heads, (hidden + heads / 2) / heads * heads)
-                                    << ", or give \"head_dim\"";
+    config.emitError("hidden_size")
+        << "is " << hidden << ", which \"num_attention_heads\" = " << heads
+        << " does not divide; the nearest that it does is "
+        << std::max(heads, (hidden + heads / 2) / heads * heads) << ", or give \"head_dim\"";
     return 2;
   }
-  int64_t size = config.getInteger({"head_dim"}, 1, SizeBounds::kHidden, std::max<int64_t>(hidden / heads, 1));
-  if (size % 2 != 0)
-    config.emitError("head_dim") << "is " << size << ", expected an even size, since rotary positions turn pairs; "
+  int64_t size =
+      config.getInteger({"head_dim"}, 1, SizeBounds::kHidden, std::max<int64_t>(hidden / heads, 1));
+  if (size % 2 != 0 && (config.has("head_dim") || !config.hasFailed()))
+    config.emitError("head_dim") << "is " << size
+                                 << ", expected an even size, since rotary positions turn pairs; "
                                  << "the nearest is " << size + 1;
   return size;
 }
@@ -81,9 +84,9 @@ static LlamaConfig readConfig(const ConfigReader &config) {
     int64_t legal = c.keyValueHeads < c.heads ? c.keyValueHeads : c.heads;
     while (c.heads % legal != 0)
       --legal;
-    config.emitError("num_key_value_heads") << "is " << c.keyValueHeads << ", which does not divide "
-                                            << "\"num_attention_heads\" = " << c.heads << "; the nearest that does is "
-                                            << legal;
+    config.emitError("num_key_value_heads")
+        << "is " << c.keyValueHeads << ", which does not divide "
+        << "\"num_attention_heads\" = " << c.heads << "; the nearest that does is " << legal;
     c.keyValueHeads = c.heads;
   }
   c.headSize = readHeadSize(config, c.hidden, c.heads);
@@ -109,7 +112,9 @@ public:
   void write();
 
 private:
-  Parameter norm(StringRef name) { return {name.str(), {c.hidden}, {"embed"}, model.ones(), {}, false}; }
+  Parameter norm(StringRef name) {
+    return {name.str(), {c.hidden}, {"embed"}, model.ones(), {}, false};
+  }
   Parameter table(StringRef name) {
     return {name.str(), {c.vocabulary, c.hidden}, {"vocab", "embed"}, model.normal(c.std)};
   }
@@ -122,7 +127,8 @@ private:
     return {name.str(), std::move(shape), std::move(axes), model.zeros(), external, false};
   }
   /// `value · weight (+ bias)` as the module `name` of layer `*` does it.
-  Value project(BlockBuilder &b, StringRef equation, Value value, Value weight, Value bias, StringRef name) {
+  Value project(BlockBuilder &b, StringRef equation, Value value, Value weight, Value bias,
+                StringRef name) {
     b.setModule(name);
     Value result = b.einsum(equation, value, weight);
     return bias ? b.addBias(result, bias) : result;
@@ -152,19 +158,34 @@ void LlamaWriter::writeEmbed(BlockBuilder &b) {
 
 Value LlamaWriter::writeAttention(BlockBuilder &b, Value x, Value positions) {
   int64_t kv = c.keyValueHeads, group = c.getGroup(), size = c.headSize;
-  Value q = b.addParameter({inLayer("self_attn.q_proj.weight"), {kv, group, size, c.hidden},
-                            {"heads", "head_group", "head_dim", "embed"}, model.normal(c.std), {{0, 1, 2}, {3}}});
-  Value k = b.addParameter({inLayer("self_attn.k_proj.weight"), {kv, size, c.hidden},
-                            {"kv_heads", "head_dim", "embed"}, model.normal(c.std), {{0, 1}, {2}}});
-  Value v = b.addParameter({inLayer("self_attn.v_proj.weight"), {kv, size, c.hidden},
-                            {"kv_heads", "head_dim", "embed"}, model.normal(c.std), {{0, 1}, {2}}});
-  Value o = b.addParameter({inLayer("self_attn.o_proj.weight"), {c.hidden, kv, group, size},
-                            {"embed", "heads", "head_group", "head_dim"}, model.normal(c.std), {{0}, {1, 2, 3}}});
+  Value q = b.addParameter({inLayer("self_attn.q_proj.weight"),
+                            {kv, group, size, c.hidden},
+                            {"heads", "head_group", "head_dim", "embed"},
+                            model.normal(c.std),
+                            {{0, 1, 2}, {3}}});
+  Value k = b.addParameter({inLayer("self_attn.k_proj.weight"),
+                            {kv, size, c.hidden},
+                            {"kv_heads", "head_dim", "embed"},
+                            model.normal(c.std),
+                            {{0, 1}, {2}}});
+  Value v = b.addParameter({inLayer("self_attn.v_proj.weight"),
+                            {kv, size, c.hidden},
+                            {"kv_heads", "head_dim", "embed"},
+                            model.normal(c.std),
+                            {{0, 1}, {2}}});
+  Value o = b.addParameter({inLayer("self_attn.o_proj.weight"),
+                            {c.hidden, kv, group, size},
+                            {"embed", "heads", "head_group", "head_dim"},
+                            model.normal(c.std),
+                            {{0}, {1, 2, 3}}});
   Value qBias, kBias, vBias, oBias;
   if (c.hasAttentionBias) {
-    qBias = b.addParameter(bias(inLayer("self_attn.q_proj.bias"), {kv, group, size}, {"heads", "head_group", "head_dim"}));
-    kBias = b.addParameter(bias(inLayer("self_attn.k_proj.bias"), {kv, size}, {"kv_heads", "head_dim"}));
-    vBias = b.addParameter(bias(inLayer("self_attn.v_proj.bias"), {kv, size}, {"kv_heads", "head_dim"}));
+    qBias = b.addParameter(bias(inLayer("self_attn.q_proj.bias"), {kv, group, size},
+                                {"heads", "head_group", "head_dim"}));
+    kBias = b.addParameter(
+        bias(inLayer("self_attn.k_proj.bias"), {kv, size}, {"kv_heads", "head_dim"}));
+    vBias = b.addParameter(
+        bias(inLayer("self_attn.v_proj.bias"), {kv, size}, {"kv_heads", "head_dim"}));
     oBias = b.addParameter(bias(inLayer("self_attn.o_proj.bias"), {c.hidden}, {"embed"}));
   }
   Value query = project(b, "bse,hgde->bshgd", x, q, qBias, inLayer("self_attn.q_proj"));
@@ -177,18 +198,22 @@ Value LlamaWriter::writeAttention(BlockBuilder &b, Value x, Value positions) {
   key = b.create<uls::RopeOp>(key.getType(), key, positions, frequencies, UnitAttr());
   bool drops = model.hasDropout;
   auto attention = b.create<uls::AttentionOp>(
-      query.getType(), model.getFloatType({rows, seq, kv, group}), query, key, value, positions, positions, Value(),
-      Value(), drops ? b.getContextArgument() : Value(), attributes.getF64FloatAttr(1.0 / std::sqrt(double(size))),
-      attributes.getUnitAttr(), drops ? attributes.getStringAttr("attn") : StringAttr(),
+      query.getType(), model.getFloatType({rows, seq, kv, group}), query, key, value, positions,
+      positions, Value(), Value(), drops ? b.getContextArgument() : Value(),
+      attributes.getF64FloatAttr(1.0 / std::sqrt(double(size))), attributes.getUnitAttr(),
+      drops ? attributes.getStringAttr("attn") : StringAttr(),
       drops ? attributes.getF64FloatAttr(c.attentionDropout) : FloatAttr(), dist::ShardAttr());
-  return project(b, "bshgd,ehgd->bse", attention.getOutput(), o, oBias, inLayer("self_attn.o_proj"));
+  return project(b, "bshgd,ehgd->bse", attention.getOutput(), o, oBias,
+                 inLayer("self_attn.o_proj"));
 }
 
 Value LlamaWriter::writeMlp(BlockBuilder &b, Value x) {
   auto weight = [&](StringRef name, bool isDown) -> Value {
     if (isDown)
-      return b.addParameter({inLayer(name), {c.hidden, c.intermediate}, {"embed", "mlp"}, model.normal(c.std)});
-    return b.addParameter({inLayer(name), {c.intermediate, c.hidden}, {"mlp", "embed"}, model.normal(c.std)});
+      return b.addParameter(
+          {inLayer(name), {c.hidden, c.intermediate}, {"embed", "mlp"}, model.normal(c.std)});
+    return b.addParameter(
+        {inLayer(name), {c.intermediate, c.hidden}, {"mlp", "embed"}, model.normal(c.std)});
   };
   Value gate = weight("mlp.gate_proj.weight", false), up = weight("mlp.up_proj.weight", false);
   Value down = weight("mlp.down_proj.weight", true);
@@ -251,14 +276,17 @@ void LlamaWriter::write() {
   model.finishForward(model.call(head, {x, model.getTargets()})[0]);
 }
 
-std::optional<ImportedModel> ulsc::frontend::importLlama(const ConfigReader &config, MLIRContext *context,
+std::optional<ImportedModel> ulsc::frontend::importLlama(const ConfigReader &config,
+                                                         MLIRContext *context,
                                                          const ImportOptions &options) {
   bool hasErrors = false;
   ConfigReader reader(config.getFile(), "", hasErrors);
   LlamaConfig c = readConfig(reader);
   checkDtype(reader, options);
   double attention = 2.0 * (c.heads + c.keyValueHeads) * c.headSize * c.hidden;
-  checkTotalSize(reader, c.layers * (attention + 3.0 * c.hidden * c.intermediate) + 2.0 * c.vocabulary * c.hidden,
+  checkTotalSize(reader,
+                 c.layers * (attention + 3.0 * c.hidden * c.intermediate) +
+                     2.0 * c.vocabulary * c.hidden,
                  hasErrors);
   if (options.seq > c.maxPositions)
     reader.emitWarning("max_position_embeddings")

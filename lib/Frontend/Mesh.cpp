@@ -1,4 +1,5 @@
-//===- Mesh.cpp - Meshes as users write them ---------------------------------------------------===//
+//===- Mesh.cpp - Meshes as users write them
+//---------------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -26,10 +27,14 @@ struct KnownAxis {
 };
 } // namespace
 
-/// Outermost to innermost, so that the ranks of a `tp` group are neighbours. Names of a user's own go before `tp`.
-static const KnownAxis kCanonical[] = {
-    {"pp", "pipeline parallelism"}, {"dp_replicate", "hybrid sharded data parallelism"},
-    {"dp_shard", "sharded data parallelism"}, {"dp", ""}, {"cp", "context parallelism"}, {"tp", ""}};
+/// Outermost to innermost, so that the ranks of a `tp` group are neighbours. Names of a user's own
+/// go before `tp`.
+static const KnownAxis kCanonical[] = {{"pp", "pipeline parallelism"},
+                                       {"dp_replicate", "hybrid sharded data parallelism"},
+                                       {"dp_shard", "sharded data parallelism"},
+                                       {"dp", ""},
+                                       {"cp", "context parallelism"},
+                                       {"tp", ""}};
 static constexpr unsigned kPlaceOfOthers = 5;
 static constexpr int64_t kMaxDevices = int64_t(1) << 24;
 
@@ -45,13 +50,15 @@ static bool isAxisName(StringRef name) {
          llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-std::optional<int64_t> ulsc::frontend::parseAxisSize(Location location, StringRef axis, StringRef text) {
+std::optional<int64_t> ulsc::frontend::parseAxisSize(Location location, StringRef axis,
+                                                     StringRef text) {
   int64_t size = 0;
   if (text == "*")
     return 0;
   if (text.getAsInteger(10, size) || size < 1 || size > kMaxDevices) {
-    emitError(location) << "mesh axis " << axis << " has size \"" << text << "\", expected a whole number from 1 to "
-                        << kMaxDevices << ", or * for the remaining devices";
+    emitError(location) << "mesh axis " << axis << " has size \"" << text
+                        << "\", expected a whole number from 1 to " << kMaxDevices
+                        << ", or * for the remaining devices";
     return std::nullopt;
   }
   return size;
@@ -64,7 +71,8 @@ std::optional<MeshText> ulsc::frontend::parseMesh(Location location, StringRef t
   for (StringRef part : parts) {
     auto [name, size] = part.trim().split('=');
     if (size.empty()) {
-      emitError(location) << "mesh \"" << text << "\" has the part \"" << part << "\", expected AXIS=SIZE as in dp=2,tp=2";
+      emitError(location) << "mesh \"" << text << "\" has the part \"" << part
+                          << "\", expected AXIS=SIZE as in dp=2,tp=2";
       return std::nullopt;
     }
     std::optional<int64_t> number = parseAxisSize(location, name, size);
@@ -80,11 +88,13 @@ static bool checkAxes(Location location, const MeshText &mesh) {
   for (auto [i, axis] : llvm::enumerate(mesh)) {
     StringRef name = axis.first;
     if (!isAxisName(name)) {
-      emitError(location) << "\"" << name << "\" is no name of a mesh axis; expected letters, digits and _";
+      emitError(location) << "\"" << name
+                          << "\" is no name of a mesh axis; expected letters, digits and _";
       isLegal = false;
     }
     if (name == "sp" || name == "ep") {
-      emitError(location) << "mesh axis " << name << ": " << name << " is never an axis of its own, "
+      emitError(location) << "mesh axis " << name << ": " << name
+                          << " is never an axis of its own, "
                           << (name == "sp" ? "it shares tp" : "experts share the axes dp and tp")
                           << ", and is not supported yet";
       isLegal = false;
@@ -110,7 +120,8 @@ static bool resolveRest(Location location, MeshText &mesh, int64_t devices) {
   std::string rest;
   for (auto &[name, size] : mesh) {
     if (size == 0 && !rest.empty()) {
-      emitError(location) << "mesh axes " << rest << " and " << name << " both have size *; only one may";
+      emitError(location) << "mesh axes " << rest << " and " << name
+                          << " both have size *; only one may";
       return false;
     }
     if (size == 0)
@@ -134,8 +145,9 @@ static bool resolveRest(Location location, MeshText &mesh, int64_t devices) {
     return false;
   }
   if (devices % product != 0 || devices < product) {
-    emitError(location) << "--devices " << devices << " is no multiple of the other axes' product " << product
-                        << "; the nearest that is one is " << std::max(product, devices / product * product);
+    emitError(location) << "--devices " << devices << " is no multiple of the other axes' product "
+                        << product << "; the nearest that is one is "
+                        << std::max(product, devices / product * product);
     return false;
   }
   for (auto &[name, size] : mesh)
@@ -148,7 +160,8 @@ static bool applyOrder(Location location, MeshText &mesh, StringRef order) {
   if (order.empty()) {
     MeshText sorted;
     for (unsigned place = 0; place <= std::size(kCanonical); ++place)
-      llvm::copy_if(mesh, std::back_inserter(sorted), [&](auto &axis) { return getPlace(axis.first) == place; });
+      llvm::copy_if(mesh, std::back_inserter(sorted),
+                    [&](auto &axis) { return getPlace(axis.first) == place; });
     mesh = std::move(sorted);
     return true;
   }
@@ -162,19 +175,21 @@ static bool applyOrder(Location location, MeshText &mesh, StringRef order) {
   std::set<std::string> distinct;
   for (auto &axis : ordered)
     distinct.insert(axis.first);
-  if (ordered.size() != mesh.size() || names.size() != mesh.size() || distinct.size() != mesh.size()) {
+  if (ordered.size() != mesh.size() || names.size() != mesh.size() ||
+      distinct.size() != mesh.size()) {
     std::string list;
     for (auto &axis : mesh)
       list += (list.empty() ? "" : ",") + axis.first;
-    emitError(location) << "--mesh-order \"" << order << "\" must name each axis of the mesh once, as in " << list;
+    emitError(location) << "--mesh-order \"" << order
+                        << "\" must name each axis of the mesh once, as in " << list;
     return false;
   }
   mesh = std::move(ordered);
   return true;
 }
 
-std::optional<MeshText> ulsc::frontend::completeMesh(Location location, MeshText mesh, int64_t devices,
-                                                     StringRef order) {
+std::optional<MeshText> ulsc::frontend::completeMesh(Location location, MeshText mesh,
+                                                     int64_t devices, StringRef order) {
   if (mesh.empty())
     mesh.emplace_back("dp", devices ? devices : 1);
   if (!checkAxes(location, mesh) || !resolveRest(location, mesh, devices) ||

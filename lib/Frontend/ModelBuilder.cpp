@@ -1,4 +1,5 @@
-//===- ModelBuilder.cpp - Writes parameters, blocks and the forward function -------------------===//
+//===- ModelBuilder.cpp - Writes parameters, blocks and the forward function
+//-------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -33,7 +34,8 @@ static std::string replaceLayer(StringRef name, std::optional<int64_t> layer) {
 BlockBuilder::BlockBuilder(ModelBuilder &model, StringRef name)
     : model(model), builder(model.context), location(builder.getUnknownLoc()) {
   op = uls::BlockOp::create(model.blockBuilder, nameLocation(model.context, name),
-                            builder.getStringAttr(name), TypeAttr::get(builder.getFunctionType({}, {})),
+                            builder.getStringAttr(name),
+                            TypeAttr::get(builder.getFunctionType({}, {})),
                             /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr(), IntegerAttr(),
                             IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
   if (!model.firstBlock) {
@@ -43,7 +45,8 @@ BlockBuilder::BlockBuilder(ModelBuilder &model, StringRef name)
   builder.setInsertionPointToStart(&op.getBody().emplaceBlock());
 }
 
-Value BlockBuilder::addArgument(Type type, ArrayRef<StringRef> axes, bool isParameter, StringRef name) {
+Value BlockBuilder::addArgument(Type type, ArrayRef<StringRef> axes, bool isParameter,
+                                StringRef name) {
   NamedAttrList attributes;
   if (!axes.empty())
     attributes.set(uls::UlsDialect::kAxesAttrName, builder.getStrArrayAttr(axes));
@@ -58,7 +61,8 @@ Value BlockBuilder::addInput(RankedTensorType type, ArrayRef<StringRef> axes, St
 }
 
 void BlockBuilder::addContext() {
-  contextArgument = addArgument(uls::ContextType::get(model.context), {}, /*isParameter=*/false, "context");
+  contextArgument =
+      addArgument(uls::ContextType::get(model.context), {}, /*isParameter=*/false, "context");
 }
 
 Value BlockBuilder::addParameter(const Parameter &parameter) {
@@ -73,7 +77,9 @@ Value BlockBuilder::addParameter(const Parameter &parameter) {
 
 void BlockBuilder::setModule(StringRef path) { location = nameLocation(model.context, path); }
 
-static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+static RankedTensorType typeOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType());
+}
 
 Value BlockBuilder::einsum(StringRef equation, Value lhs, Value rhs) {
   auto [operands, result] = equation.split("->");
@@ -91,7 +97,8 @@ Value BlockBuilder::einsum(StringRef equation, Value lhs, Value rhs) {
 Value BlockBuilder::addBias(Value value, Value bias) {
   RankedTensorType type = typeOf(value);
   if (typeOf(bias).getElementType() != type.getElementType())
-    bias = create<uls::ConvertOp>(RankedTensorType::get(typeOf(bias).getShape(), type.getElementType()), bias);
+    bias = create<uls::ConvertOp>(
+        RankedTensorType::get(typeOf(bias).getShape(), type.getElementType()), bias);
   SmallVector<int64_t> dims;
   for (int64_t dim = type.getRank() - typeOf(bias).getRank(); dim < type.getRank(); ++dim)
     dims.push_back(dim);
@@ -100,7 +107,8 @@ Value BlockBuilder::addBias(Value value, Value bias) {
 }
 
 Value BlockBuilder::reshape(Value value, ArrayRef<int64_t> shape) {
-  return create<uls::ReshapeOp>(RankedTensorType::get(shape, typeOf(value).getElementType()), value);
+  return create<uls::ReshapeOp>(RankedTensorType::get(shape, typeOf(value).getElementType()),
+                                value);
 }
 
 Value BlockBuilder::dropout(Value value, StringRef key, double rate) {
@@ -160,12 +168,14 @@ void ModelBuilder::beginForward() {
   NamedAttrList rows;
   rows.set(uls::UlsDialect::kAxesAttrName, blockBuilder.getStrArrayAttr({"batch", "seq"}));
   DictionaryAttr axes = rows.getDictionary(context), none = DictionaryAttr::get(context);
-  forward = uls::ForwardOp::create(blockBuilder, location, blockBuilder.getStringAttr("forward"),
-                                   TypeAttr::get(type), blockBuilder.getArrayAttr({axes, axes, none}),
-                                   /*res_attrs=*/ArrayAttr());
+  forward =
+      uls::ForwardOp::create(blockBuilder, location, blockBuilder.getStringAttr("forward"),
+                             TypeAttr::get(type), blockBuilder.getArrayAttr({axes, axes, none}),
+                             /*res_attrs=*/ArrayAttr());
   Block &body = forward.getBody().emplaceBlock();
-  body.addArguments({tokens, tokens, contextType}, {nameLocation(context, "tokens"), nameLocation(context, "targets"),
-                                                   nameLocation(context, "context")});
+  body.addArguments({tokens, tokens, contextType},
+                    {nameLocation(context, "tokens"), nameLocation(context, "targets"),
+                     nameLocation(context, "context")});
   forwardBuilder.setInsertionPointToStart(&body);
 }
 
@@ -175,8 +185,8 @@ Value ModelBuilder::getTargets() { return forward.getEntry().getArgument(1); }
 Value ModelBuilder::getPositions() {
   if (!positions)
     positions = uls::IotaOp::create(forwardBuilder, nameLocation(context, "positions"),
-                                    getIntegerType({getRows(), getSeq()}), forwardBuilder.getI64IntegerAttr(1),
-                                    dist::ShardAttr());
+                                    getIntegerType({getRows(), getSeq()}),
+                                    forwardBuilder.getI64IntegerAttr(1), dist::ShardAttr());
   return positions;
 }
 
@@ -189,12 +199,13 @@ void ModelBuilder::declare(const Parameter &parameter, StringRef name) {
   for (ArrayRef<int64_t> group : parameter.external)
     groups.push_back(parameterBuilder.getI64ArrayAttr(group));
   bool isPadded = ArrayRef<int64_t>(padded) != ArrayRef<int64_t>(parameter.shape);
-  uls::ParamOp::create(parameterBuilder, nameLocation(context, getModulePath(name)),
-                       parameterBuilder.getStringAttr(name), TypeAttr::get(getFloatType(padded)),
-                       parameterBuilder.getStrArrayAttr(parameter.axes), parameter.init,
-                       groups.empty() ? ArrayAttr() : parameterBuilder.getArrayAttr(groups),
-                       isPadded ? parameterBuilder.getDenseI64ArrayAttr(parameter.shape) : DenseI64ArrayAttr(),
-                       dist::ShardingAttr(), /*frozen=*/UnitAttr(), parameterBuilder.getI64IntegerAttr(0));
+  uls::ParamOp::create(
+      parameterBuilder, nameLocation(context, getModulePath(name)),
+      parameterBuilder.getStringAttr(name), TypeAttr::get(getFloatType(padded)),
+      parameterBuilder.getStrArrayAttr(parameter.axes), parameter.init,
+      groups.empty() ? ArrayAttr() : parameterBuilder.getArrayAttr(groups),
+      isPadded ? parameterBuilder.getDenseI64ArrayAttr(parameter.shape) : DenseI64ArrayAttr(),
+      dist::ShardingAttr(), /*frozen=*/UnitAttr(), parameterBuilder.getI64IntegerAttr(0));
 }
 
 Value ModelBuilder::materialize(const Parameter &parameter, std::optional<int64_t> layer) {
@@ -208,18 +219,21 @@ Value ModelBuilder::materialize(const Parameter &parameter, std::optional<int64_
     if (axis == "vocab")
       size = padVocabulary(size);
   Type type = parameter.isMatrix ? getComputeType(shape) : getFloatType(shape);
-  return value = uls::MaterializeOp::create(forwardBuilder, nameLocation(context, getModulePath(name)), type,
-                                            FlatSymbolRefAttr::get(context, name));
+  return value =
+             uls::MaterializeOp::create(forwardBuilder, nameLocation(context, getModulePath(name)),
+                                        type, FlatSymbolRefAttr::get(context, name));
 }
 
-ValueRange ModelBuilder::call(BlockBuilder &block, ValueRange inputs, std::optional<int64_t> layer) {
+ValueRange ModelBuilder::call(BlockBuilder &block, ValueRange inputs,
+                              std::optional<int64_t> layer) {
   SmallVector<Value> arguments(inputs);
   if (block.contextArgument)
     arguments.push_back(forward.getEntry().getArgument(2));
   for (const Parameter &parameter : block.parameters)
     arguments.push_back(materialize(parameter, layer));
   StringRef name = block.op.getName();
-  Location location = nameLocation(context, layer ? (name + "." + Twine(*layer)).str() : name.str());
+  Location location =
+      nameLocation(context, layer ? (name + "." + Twine(*layer)).str() : name.str());
   auto call = uls::CallOp::create(forwardBuilder, location, block.op.getResultTypes(),
                                   FlatSymbolRefAttr::get(context, name), arguments,
                                   layer ? forwardBuilder.getI64IntegerAttr(*layer) : IntegerAttr());
@@ -230,11 +244,13 @@ void ModelBuilder::finishForward(Value loss) {
   uls::YieldOp::create(forwardBuilder, nameLocation(context, "forward"), loss);
 }
 
-Value ModelBuilder::writeLoss(BlockBuilder &block, Value logits, Value targets, int64_t vocabulary) {
+Value ModelBuilder::writeLoss(BlockBuilder &block, Value logits, Value targets,
+                              int64_t vocabulary) {
   Builder attributes(context);
   RankedTensorType rows = getFloatType({getRows(), getSeq()});
-  auto loss =
-      block.create<uls::CrossEntropyOp>(rows, rows, logits, targets, attributes.getI64IntegerAttr(vocabulary));
+  auto loss = block.create<uls::CrossEntropyOp>(rows, rows, logits, targets,
+                                                attributes.getI64IntegerAttr(vocabulary));
   auto sum = uls::ReduceKindAttr::get(context, uls::ReduceKind::Sum);
-  return block.create<uls::ReduceOp>(getFloatType({}), sum, loss.getLoss(), attributes.getDenseI64ArrayAttr({0, 1}));
+  return block.create<uls::ReduceOp>(getFloatType({}), sum, loss.getLoss(),
+                                     attributes.getDenseI64ArrayAttr({0, 1}));
 }

@@ -1,4 +1,5 @@
-//===- ModelBuilder.h - Writes parameters, blocks and the forward function --------- -*- C++ -*-===//
+//===- ModelBuilder.h - Writes parameters, blocks and the forward function --------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -33,8 +34,10 @@ class BlockBuilder {
 public:
   BlockBuilder(ModelBuilder &model, llvm::StringRef name);
 
-  mlir::Value addInput(mlir::RankedTensorType type, llvm::ArrayRef<llvm::StringRef> axes, llvm::StringRef name);
-  /// The context argument, which is there only in blocks that ask for it before their first parameter.
+  mlir::Value addInput(mlir::RankedTensorType type, llvm::ArrayRef<llvm::StringRef> axes,
+                       llvm::StringRef name);
+  /// The context argument, which is there only in blocks that ask for it before their first
+  /// parameter.
   void addContext();
   mlir::Value addParameter(const Parameter &parameter);
   /// Later ops come from the module `path` of the source model.
@@ -93,10 +96,12 @@ public:
   /// Positions of a row's elements, made once.
   mlir::Value getPositions();
   /// Calls `block` with these inputs and its parameters, `*` of their names replaced by `layer`.
-  mlir::ValueRange call(BlockBuilder &block, mlir::ValueRange inputs, std::optional<int64_t> layer = std::nullopt);
+  mlir::ValueRange call(BlockBuilder &block, mlir::ValueRange inputs,
+                        std::optional<int64_t> layer = std::nullopt);
   void finishForward(mlir::Value loss);
   /// The sum of the losses of valid targets, at the end of `block`.
-  mlir::Value writeLoss(BlockBuilder &block, mlir::Value logits, mlir::Value targets, int64_t vocabulary);
+  mlir::Value writeLoss(BlockBuilder &block, mlir::Value logits, mlir::Value targets,
+                        int64_t vocabulary);
 
   mlir::MLIRContext *getContext() { return context; }
   mlir::ModuleOp getModule() { return *module; }

@@ -1,4 +1,5 @@
-//===- Presets.cpp - Strategies: recipes that are built in -------------------------------------===//
+//===- Presets.cpp - Strategies: recipes that are built in
+//-------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -28,11 +29,15 @@ static const Preset kPresets[] = {
 #include "lib/Frontend/Presets.inc"
 };
 
-static const LaterStrategy kLater[] = {
-    {"zero1", "sharded optimizer states"}, {"zero2", "sharded gradients"},       {"zero3", "sharded parameters"},
-    {"fsdp", "sharded parameters"},        {"hsdp", "hybrid sharded data parallelism"},
-    {"sp", "sequence parallelism"},        {"cp", "context parallelism"},        {"ep", "expert parallelism"},
-    {"pp", "pipeline parallelism"}};
+static const LaterStrategy kLater[] = {{"zero1", "sharded optimizer states"},
+                                       {"zero2", "sharded gradients"},
+                                       {"zero3", "sharded parameters"},
+                                       {"fsdp", "sharded parameters"},
+                                       {"hsdp", "hybrid sharded data parallelism"},
+                                       {"sp", "sequence parallelism"},
+                                       {"cp", "context parallelism"},
+                                       {"ep", "expert parallelism"},
+                                       {"pp", "pipeline parallelism"}};
 
 std::vector<StringRef> ulsc::getStrategies() {
   std::vector<StringRef> names;
@@ -48,11 +53,12 @@ std::optional<JsonFile> ulsc::frontend::loadPreset(Location location, StringRef 
   std::string supported = llvm::join(getStrategies(), ", ");
   for (const LaterStrategy &later : kLater)
     if (later.name == name) {
-      emitError(location) << "strategy " << name << " (" << later.what << ") is not supported yet; supported are "
-                          << supported << ", joined by +";
+      emitError(location) << "strategy " << name << " (" << later.what
+                          << ") is not supported yet; supported are " << supported
+                          << ", joined by +";
       return std::nullopt;
     }
-  emitError(location) << "strategy \"" << name << "\" is unknown; supported are " << supported << ", joined by +"
-                      << suggestNearest(name, getStrategies());
+  emitError(location) << "strategy \"" << name << "\" is unknown; supported are " << supported
+                      << ", joined by +" << suggestNearest(name, getStrategies());
   return std::nullopt;
 }

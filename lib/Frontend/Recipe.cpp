@@ -1,4 +1,5 @@
-//===- Recipe.cpp - Presets, recipe and command line put together ------------------------------===//
+//===- Recipe.cpp - Presets, recipe and command line put together
+//------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -135,11 +136,13 @@ bool Resolver::addPreset(StringRef name) {
   for (AxisRule &rule : rules) {
     for (const std::string &axis : rule.meshAxes)
       if (!recipe.getAxisSize(axis)) {
-        emitError(location) << "strategy " << name << " needs the mesh axis " << axis << ", which the mesh lacks; add "
-                            << axis << "=1 or more to --mesh, or take " << name << " out";
+        emitError(location) << "strategy " << name << " needs the mesh axis " << axis
+                            << ", which the mesh lacks; add " << axis
+                            << "=1 or more to --mesh, or take " << name << " out";
         return false;
       }
-    llvm::erase_if(recipe.rules, [&](const AxisRule &other) { return other.logicalAxis == rule.logicalAxis; });
+    llvm::erase_if(recipe.rules,
+                   [&](const AxisRule &other) { return other.logicalAxis == rule.logicalAxis; });
     recipe.rules.push_back(std::move(rule));
   }
   return true;
@@ -166,7 +169,8 @@ bool Resolver::resolveStrategy() {
     return true;
   const JsonFile &json = *file->json;
   return readRules(
-      json, recipe.rules, [&](StringRef path) { return "recipe line " + std::to_string(json.getLine(path)); },
+      json, recipe.rules,
+      [&](StringRef path) { return "recipe line " + std::to_string(json.getLine(path)); },
       /*isExplicit=*/true);
 }
 
@@ -189,8 +193,9 @@ bool Resolver::checkAxisNames(Location where, StringRef what, AxisNames &axes) {
       std::string mesh;
       for (auto &known : recipe.mesh)
         mesh += (mesh.empty() ? "" : ", ") + known.first;
-      emitError(where) << what << " names the mesh axis " << axis << ", which the mesh lacks; it has " << mesh
-                       << "; add " << axis << "=1 to the mesh or change it";
+      emitError(where) << what << " names the mesh axis " << axis
+                       << ", which the mesh lacks; it has " << mesh << "; add " << axis
+                       << "=1 to the mesh or change it";
       return false;
     }
   llvm::erase_if(axes, [&](const std::string &axis) { return recipe.getAxisSize(axis) == 1; });
@@ -202,19 +207,22 @@ bool Resolver::checkMeshIsUsed() {
   for (auto &axis : recipe.mesh) {
     StringRef name = axis.first;
     auto names = [&](const AxisNames &axes) -> bool { return llvm::is_contained(axes, name); };
-    bool found = axis.second == 1 || llvm::any_of(recipe.rules, [&](const AxisRule &rule) { return names(rule.meshAxes); }) ||
-                 llvm::any_of(recipe.pins, [&](const Pin &pin) {
-                   return llvm::any_of(pin.dims, names) ||
-                          llvm::any_of(pin.named, [&](auto &entry) { return names(entry.second); });
-                 });
+    bool found =
+        axis.second == 1 ||
+        llvm::any_of(recipe.rules, [&](const AxisRule &rule) { return names(rule.meshAxes); }) ||
+        llvm::any_of(recipe.pins, [&](const Pin &pin) {
+          return llvm::any_of(pin.dims, names) ||
+                 llvm::any_of(pin.named, [&](auto &entry) { return names(entry.second); });
+        });
     if (found)
       continue;
     isUsed = false;
-    emitError(location) << "mesh axis " << name << "=" << axis.second
-                        << " is used by no rule and no pin, so that its ranks would all do the same; "
-                        << (name == "dp"   ? "add ddp to the strategy"
-                            : name == "tp" ? "add tp to the strategy"
-                                           : "add a rule for it to a recipe");
+    emitError(location)
+        << "mesh axis " << name << "=" << axis.second
+        << " is used by no rule and no pin, so that its ranks would all do the same; "
+        << (name == "dp"   ? "add ddp to the strategy"
+            : name == "tp" ? "add tp to the strategy"
+                           : "add a rule for it to a recipe");
   }
   return isUsed;
 }

@@ -1,4 +1,5 @@
-//===- RecipeFile.cpp - Reading of a recipe file -----------------------------------------------===//
+//===- RecipeFile.cpp - Reading of a recipe file
+//-----------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -47,8 +48,9 @@ private:
 void RecipeReader::checkKeys(StringRef path, ArrayRef<StringRef> known, StringRef what) {
   for (const std::string &key : file.getKeys(path))
     if (!llvm::is_contained(known, key))
-      fail((path + "/" + key).str()) << "\"" << key << "\" is no key of " << what << "; expected one of "
-                                     << llvm::join(known, ", ") << suggestNearest(key, known);
+      fail((path + "/" + key).str())
+          << "\"" << key << "\" is no key of " << what << "; expected one of "
+          << llvm::join(known, ", ") << suggestNearest(key, known);
 }
 
 std::optional<StringRef> RecipeReader::readText(StringRef path, const llvm::json::Value &value) {
@@ -68,7 +70,8 @@ void RecipeReader::readMesh(const llvm::json::Value &value) {
   }
   const llvm::json::Object *object = value.getAsObject();
   if (!object) {
-    fail("/mesh") << "\"mesh\" is " << describeJson(value) << ", expected an object as in {\"dp\": 2, \"tp\": 2}";
+    fail("/mesh") << "\"mesh\" is " << describeJson(value)
+                  << ", expected an object as in {\"dp\": 2, \"tp\": 2}";
     return;
   }
   for (const std::string &axis : file.getKeys("/mesh")) {
@@ -100,7 +103,8 @@ void RecipeReader::readDims(const std::string &path, const llvm::json::Value &va
     return;
   }
   fail(path) << "\"dims\" is " << describeJson(value)
-             << ", expected a list with an entry a dimension, as in [null, \"tp\"], or an object from logical axes, "
+             << ", expected a list with an entry a dimension, as in [null, \"tp\"], or an object "
+                "from logical axes, "
                 "as in {\"heads\": \"tp\"}";
 }
 
@@ -115,7 +119,8 @@ void RecipeReader::readPins(const llvm::json::Value &value) {
     std::string path = "/sharding/" + std::to_string(i);
     const llvm::json::Object *object = element.getAsObject();
     if (!object || !object->get("match") || !object->get("dims")) {
-      fail(path) << "is " << describeJson(element) << ", expected an object with \"match\" and \"dims\"";
+      fail(path) << "is " << describeJson(element)
+                 << ", expected an object with \"match\" and \"dims\"";
       continue;
     }
     checkKeys(path, {"match", "dims"}, "a pin");
@@ -123,7 +128,8 @@ void RecipeReader::readPins(const llvm::json::Value &value) {
     if (auto match = readText(path + "/match", *object->get("match")))
       pin.match = match->str();
     readDims(path + "/dims", *object->get("dims"), pin);
-    pin.origin = "pin " + pin.match + " (recipe line " + std::to_string(file.getLine(path + "/match")) + ")";
+    pin.origin =
+        "pin " + pin.match + " (recipe line " + std::to_string(file.getLine(path + "/match")) + ")";
     pin.location = file.getLocation(path + "/match");
     result.pins.push_back(std::move(pin));
   }
@@ -141,7 +147,8 @@ double RecipeReader::readScale(StringRef path, const llvm::json::Value &value) {
 void RecipeReader::readGroups(const llvm::json::Value &value) {
   const llvm::json::Array *list = value.getAsArray();
   if (!list) {
-    fail("/groups") << "\"groups\" is " << describeJson(value) << ", expected a list of objects with \"match\"";
+    fail("/groups") << "\"groups\" is " << describeJson(value)
+                    << ", expected a list of objects with \"match\"";
     return;
   }
   for (auto [i, element] : llvm::enumerate(*list)) {
@@ -151,7 +158,8 @@ void RecipeReader::readGroups(const llvm::json::Value &value) {
       fail(path) << "is " << describeJson(element) << ", expected an object with \"match\"";
       continue;
     }
-    checkKeys(path, {"match", "weight_decay", "weight_decay_scale", "lr_scale"}, "a parameter group");
+    checkKeys(path, {"match", "weight_decay", "weight_decay_scale", "lr_scale"},
+              "a parameter group");
     ParameterGroup group;
     if (auto match = readText(path + "/match", *object->get("match")))
       group.match = match->str();
@@ -165,9 +173,10 @@ void RecipeReader::readGroups(const llvm::json::Value &value) {
       if (decay->getAsNumber() && *decay->getAsNumber() == 0)
         group.weightDecayScale = 0;
       else
-        fail(path + "/weight_decay") << "\"weight_decay\" is " << describeJson(*decay)
-                                     << ", expected 0; for another decay give \"weight_decay_scale\", a factor of the "
-                                        "program's --weight-decay";
+        fail(path + "/weight_decay")
+            << "\"weight_decay\" is " << describeJson(*decay)
+            << ", expected 0; for another decay give \"weight_decay_scale\", a factor of the "
+               "program's --weight-decay";
     }
     result.groups.push_back(std::move(group));
   }
@@ -176,7 +185,8 @@ void RecipeReader::readGroups(const llvm::json::Value &value) {
 void RecipeReader::readFrozen(const llvm::json::Value &value) {
   const llvm::json::Array *list = value.getAsArray();
   if (!list) {
-    fail("/frozen") << "\"frozen\" is " << describeJson(value) << ", expected a list of name patterns";
+    fail("/frozen") << "\"frozen\" is " << describeJson(value)
+                    << ", expected a list of name patterns";
     return;
   }
   for (auto [i, element] : llvm::enumerate(*list)) {
@@ -193,9 +203,12 @@ bool RecipeReader::run() {
     return false;
   }
   if (root->get("allow"))
-    fail("/allow") << "\"allow\", the communication contract, is not supported yet; take it out, and see the "
-                      "collectives with ulsc explain";
-  checkKeys("", {"description", "mesh", "mesh_order", "strategy", "rules", "sharding", "groups", "frozen", "allow"},
+    fail("/allow")
+        << "\"allow\", the communication contract, is not supported yet; take it out, and see the "
+           "collectives with ulsc explain";
+  checkKeys("",
+            {"description", "mesh", "mesh_order", "strategy", "rules", "sharding", "groups",
+             "frozen", "allow"},
             "a recipe");
   if (const llvm::json::Value *value = root->get("mesh"))
     readMesh(*value);

@@ -1,4 +1,5 @@
-//===- RecipeFile.h - Reading of a recipe file ------------------------------------- -*- C++ -*-===//
+//===- RecipeFile.h - Reading of a recipe file ------------------------------------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,5 @@
-//===- RecipeParts.cpp - Rules and pins as users write them ------------------------------------===//
+//===- RecipeParts.cpp - Rules and pins as users write them
+//------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -15,12 +16,13 @@ using namespace ulsc;
 using namespace ulsc::frontend;
 
 ArrayRef<StringRef> ulsc::getLogicalAxes() {
-  static const StringRef axes[] = {"batch", "seq",  "embed", "heads", "head_group", "kv_heads",
-                                   "head_dim", "qkv", "mlp", "vocab", "positions", "experts"};
+  static const StringRef axes[] = {"batch",    "seq", "embed", "heads", "head_group", "kv_heads",
+                                   "head_dim", "qkv", "mlp",   "vocab", "positions",  "experts"};
   return axes;
 }
 
-bool ulsc::frontend::readAxes(const JsonFile &file, StringRef path, const llvm::json::Value &value, AxisNames &axes) {
+bool ulsc::frontend::readAxes(const JsonFile &file, StringRef path, const llvm::json::Value &value,
+                              AxisNames &axes) {
   if (value.kind() == llvm::json::Value::Null)
     return true;
   if (auto text = value.getAsString()) {
@@ -63,7 +65,8 @@ bool ulsc::frontend::readRules(const JsonFile &file, std::vector<AxisRule> &rule
     rule.location = file.getLocation(path);
     if (!llvm::is_contained(getLogicalAxes(), key)) {
       file.emitError(path) << "\"" << key << "\" is no logical axis; expected one of "
-                           << llvm::join(getLogicalAxes(), ", ") << suggestNearest(key, getLogicalAxes());
+                           << llvm::join(getLogicalAxes(), ", ")
+                           << suggestNearest(key, getLogicalAxes());
       isLegal = false;
       continue;
     }
@@ -86,16 +89,18 @@ std::optional<Pin> ulsc::frontend::parsePin(Location location, StringRef text) {
   pin.origin = "pin " + match.str() + " (--shard)";
   pin.location = location;
   if (match.empty() || dims.empty()) {
-    emitError(location) << "--shard \"" << text << "\" is not PATTERN=DIMS, as in model.layers.*.mlp.down_proj.weight=-,tp";
+    emitError(location) << "--shard \"" << text
+                        << "\" is not PATTERN=DIMS, as in model.layers.*.mlp.down_proj.weight=-,tp";
     return std::nullopt;
   }
   SmallVector<StringRef> parts;
   dims.split(parts, ',');
-  for (StringRef part : parts) {
+  for (const StringRef &part : parts) {
     auto [first, second] = part.trim().split(':');
     bool isNamed = !second.empty();
     if (&part != parts.begin() && isNamed != pin.isNamed) {
-      emitError(location) << "--shard \"" << text << "\" mixes dimensions and logical axes; write either one entry a "
+      emitError(location) << "--shard \"" << text
+                          << "\" mixes dimensions and logical axes; write either one entry a "
                           << "dimension (-,tp) or only AXIS:MESH (heads:tp)";
       return std::nullopt;
     }

@@ -1,4 +1,5 @@
-//===- RecipeParts.h - Pieces of a recipe's reading -------------------------------- -*- C++ -*-===//
+//===- RecipeParts.h - Pieces of a recipe's reading -------------------------------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -17,9 +18,11 @@ using MeshText = std::vector<std::pair<std::string, int64_t>>;
 /// Reads `dp=2,tp=4`.
 std::optional<MeshText> parseMesh(mlir::Location location, llvm::StringRef text);
 /// Reads the size of one axis.
-std::optional<int64_t> parseAxisSize(mlir::Location location, llvm::StringRef axis, llvm::StringRef text);
+std::optional<int64_t> parseAxisSize(mlir::Location location, llvm::StringRef axis,
+                                     llvm::StringRef text);
 /// Resolves `*`, refuses axes of later work, and puts the axes in order.
-std::optional<MeshText> completeMesh(mlir::Location location, MeshText mesh, int64_t devices, llvm::StringRef order);
+std::optional<MeshText> completeMesh(mlir::Location location, MeshText mesh, int64_t devices,
+                                     llvm::StringRef order);
 
 /// The file of a preset; an error names those that exist.
 std::optional<JsonFile> loadPreset(mlir::Location location, llvm::StringRef name);
@@ -27,11 +30,13 @@ std::optional<JsonFile> loadPreset(mlir::Location location, llvm::StringRef name
 /// Reads `PATTERN=DIMS` of the command line.
 std::optional<Pin> parsePin(mlir::Location location, llvm::StringRef text);
 
-/// Reads the object `rules` of a recipe or preset; `null` takes a rule away. `source` ends the origin: `recipe line 3`.
+/// Reads the object `rules` of a recipe or preset; `null` takes a rule away. `source` ends the
+/// origin: `recipe line 3`.
 bool readRules(const JsonFile &file, std::vector<AxisRule> &rules,
                llvm::function_ref<std::string(llvm::StringRef path)> source, bool isExplicit);
 /// Reads `null`, `"tp"` or `["dp", "tp"]`.
-bool readAxes(const JsonFile &file, llvm::StringRef path, const llvm::json::Value &value, AxisNames &axes);
+bool readAxes(const JsonFile &file, llvm::StringRef path, const llvm::json::Value &value,
+              AxisNames &axes);
 
 } // namespace ulsc::frontend
 

@@ -1,4 +1,5 @@
-//===- Rope.cpp - Frequencies of rotary position embeddings ------------------------------------===//
+//===- Rope.cpp - Frequencies of rotary position embeddings
+//------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -37,24 +38,30 @@ static const KeyRule kRopeKeys[] = {
 static Scaling readScaling(const ConfigReader &object) {
   Scaling scaling;
   object.checkKeys({kRopeKeys});
-  scaling.type = object.getChoice({"rope_type", "type"}, {"default", "linear", "llama3"}, "default");
+  scaling.type =
+      object.getChoice({"rope_type", "type"}, {"default", "linear", "llama3"}, "default");
   if (scaling.type == "default")
     return scaling;
   scaling.factor = object.getNumber("factor", 1.0, kMaxFactor, /*closed=*/true);
   if (scaling.type != "llama3")
     return scaling;
-  scaling.lowFrequencyFactor = object.getNumber("low_freq_factor", 0.0, kMaxFactor, /*closed=*/false);
-  scaling.highFrequencyFactor = object.getNumber("high_freq_factor", 0.0, kMaxFactor, /*closed=*/false);
-  scaling.originalPositions = object.getInteger({"original_max_position_embeddings"}, 1, int64_t(1) << 30);
+  scaling.lowFrequencyFactor =
+      object.getNumber("low_freq_factor", 0.0, kMaxFactor, /*closed=*/false);
+  scaling.highFrequencyFactor =
+      object.getNumber("high_freq_factor", 0.0, kMaxFactor, /*closed=*/false);
+  scaling.originalPositions =
+      object.getInteger({"original_max_position_embeddings"}, 1, int64_t(1) << 30);
   if (scaling.highFrequencyFactor <= scaling.lowFrequencyFactor)
     object.emitError("high_freq_factor")
-        << "is " << scaling.highFrequencyFactor << ", expected more than \"low_freq_factor\", which is "
-        << scaling.lowFrequencyFactor << "; published models have 4 and 1";
+        << "is " << scaling.highFrequencyFactor
+        << ", expected more than \"low_freq_factor\", which is " << scaling.lowFrequencyFactor
+        << "; published models have 4 and 1";
   return scaling;
 }
 
-/// One frequency under llama3 scaling (Grattafiori et al. 2024, as transformers' `_compute_llama3_parameters`):
-/// long waves are slowed down by the factor, short ones stay, those between are interpolated.
+/// One frequency under llama3 scaling (Grattafiori et al. 2024, as transformers'
+/// `_compute_llama3_parameters`): long waves are slowed down by the factor, short ones stay, those
+/// between are interpolated.
 static double scaleLlama3(double frequency, const Scaling &scaling) {
   double wavelength = 2 * M_PI / frequency;
   double positions = double(scaling.originalPositions);
@@ -67,17 +74,19 @@ static double scaleLlama3(double frequency, const Scaling &scaling) {
   return (1 - smooth) * frequency / scaling.factor + smooth * frequency;
 }
 
-SmallVector<double> ulsc::frontend::readRopeFrequencies(const ConfigReader &config, int64_t headSize) {
+SmallVector<double> ulsc::frontend::readRopeFrequencies(const ConfigReader &config,
+                                                        int64_t headSize) {
   std::optional<ConfigReader> newer = config.getObject("rope_parameters");
   std::optional<ConfigReader> older = config.getObject("rope_scaling");
   if (newer && older)
-    config.emitError("rope_scaling") << "is given beside \"rope_parameters\", its newer spelling; keep one of them";
+    config.emitError("rope_scaling")
+        << "is given beside \"rope_parameters\", its newer spelling; keep one of them";
   double theta = config.getNumber("rope_theta", 0.0, kMaxTheta, /*closed=*/false, 10000.0);
   if (newer && newer->has("rope_theta")) {
     double inside = newer->getNumber("rope_theta", 0.0, kMaxTheta, /*closed=*/false);
     if (config.has("rope_theta") && inside != theta)
-      config.emitError("rope_theta") << "is " << theta << " but \"rope_parameters\" says " << inside
-                                     << "; keep one of them";
+      config.emitError("rope_theta")
+          << "is " << theta << " but \"rope_parameters\" says " << inside << "; keep one of them";
     theta = inside;
   }
   Scaling scaling;

@@ -15,7 +15,8 @@ using namespace ulsc;
 using namespace ulsc::interpreter;
 
 namespace {
-/// What attention and its adjoint share: sizes, the mask, and the dropped probabilities. Works on one rank's operands.
+/// What attention and its adjoint share: sizes, the mask, and the dropped probabilities. Works on
+/// one rank's operands.
 template <typename Op>
 class Attention {
 public:
@@ -40,7 +41,8 @@ public:
   int64_t keyRow(int64_t b, int64_t t, int64_t k) const { return (b * keys + t) * heads + k; }
 
   bool isVisible(int64_t b, int64_t s, int64_t t) const {
-    if (op.getCausal() && keyPositions.getIntegers()[b * keys + t] > queryPositions.getIntegers()[b * seq + s])
+    if (op.getCausal() &&
+        keyPositions.getIntegers()[b * keys + t] > queryPositions.getIntegers()[b * seq + s])
       return false;
     return !op.getQuerySegments() ||
            querySegments.getIntegers()[b * seq + s] == keySegments.getIntegers()[b * keys + t];
@@ -77,7 +79,8 @@ private:
     float compiled = e.all.interpreter.getDropoutRate(op.getDropoutRate()->convertToDouble());
     rate = compiled;
     threshold = ulsc_random_drop_threshold(compiled);
-    stream = ulsc_random_stream_of(control.seed, ulsc_random_hash_name(op.getDropoutKey()->str().c_str()),
+    stream = ulsc_random_stream_of(control.seed,
+                                   ulsc_random_hash_name(op.getDropoutKey()->str().c_str()),
                                    uint32_t(context.layer), uint32_t(control.step));
   }
 
@@ -91,7 +94,8 @@ private:
 
 /// Scores of one query against all keys, −∞ where masked.
 template <typename Op>
-static std::vector<double> getScores(const Attention<Op> &a, int64_t b, int64_t s, int64_t k, int64_t g) {
+static std::vector<double> getScores(const Attention<Op> &a, int64_t b, int64_t s, int64_t k,
+                                     int64_t g) {
   std::vector<double> scores(a.keys, -INFINITY);
   for (int64_t t = 0; t < a.keys; ++t)
     if (a.isVisible(b, s, t))
@@ -147,7 +151,8 @@ static LogicalResult evaluateAttentionGrad(uls::AttentionGradOp op, LocalEvaluat
       if (scores[t] == -INFINITY)
         continue;
       int64_t keyAt = a.keyRow(i[0], t, i[2]) * a.size;
-      double p = std::exp(scores[t] - lse[row / a.size]), keep = a.getKeepFactor(i[0], i[1], i[2], i[3], t);
+      double p = std::exp(scores[t] - lse[row / a.size]),
+             keep = a.getKeepFactor(i[0], i[1], i[2], i[3], t);
       double dp = 0;
       for (int64_t d = 0; d < a.size; ++d) {
         dp += cotangent[row + d] * v[keyAt + d];

@@ -22,10 +22,13 @@ public:
       : e(e), op(op), mesh(e.interpreter.getMesh(op.getMeshAttr())), axes(axesOf(op.getAxes())) {}
 
   bool isValid() const {
-    return bool(mesh) && llvm::all_of(axes, [&](StringAttr axis) { return bool(mesh.getAxisSize(axis)); });
+    return bool(mesh) &&
+           llvm::all_of(axes, [&](StringAttr axis) { return bool(mesh.getAxisSize(axis)); });
   }
   unsigned size() { return op.getInputs().size(); }
-  const Tensor &input(unsigned operand, int64_t rank) { return e.get(op.getInputs()[operand], rank); }
+  const Tensor &input(unsigned operand, int64_t rank) {
+    return e.get(op.getInputs()[operand], rank);
+  }
   SmallVector<int64_t> group(int64_t rank) { return mesh.getGroup(rank, axes); }
   int64_t position(int64_t rank) { return mesh.getPosition(rank, axes); }
   int64_t groupSize() { return mesh.getSize(axes); }
@@ -35,7 +38,8 @@ public:
     for (unsigned operand = 0; operand < size(); ++operand)
       for (int64_t rank = 0; rank < e.interpreter.getNumRanks(); ++rank) {
         Tensor result = compute(operand, rank);
-        if (result.getShape() != llvm::cast<RankedTensorType>(op.getOutputs()[operand].getType()).getShape())
+        if (result.getShape() !=
+            llvm::cast<RankedTensorType>(op.getOutputs()[operand].getType()).getShape())
           return op->emitOpError() << "over " << groupSize() << " ranks does not give "
                                    << op.getOutputs()[operand].getType();
         e.set(op.getOutputs()[operand], rank, result);
@@ -70,7 +74,7 @@ private:
 
 static Tensor concatenate(ArrayRef<Tensor> parts, int64_t dim) {
   Shape shape(parts[0].getShape());
-  int64_t size = shape[dim], inner = getNumElements(ArrayRef<int64_t>(shape).drop_front(dim)) ;
+  int64_t size = shape[dim], inner = getNumElements(ArrayRef<int64_t>(shape).drop_front(dim));
   shape[dim] *= parts.size();
   std::vector<double> floats;
   std::vector<int64_t> integers;
@@ -97,7 +101,8 @@ static void addCollective(Registry &registry, LogicalResult (*evaluate)(Op, Exch
   registry.addGlobal<Op>([evaluate](Op op, Evaluation &e) -> LogicalResult {
     Exchange exchange(e, llvm::cast<dist::CollectiveOpInterface>(op.getOperation()));
     if (!exchange.isValid())
-      return op.emitOpError() << "goes over axes " << op.getAxes() << " that mesh " << op.getMeshAttr() << " lacks";
+      return op.emitOpError() << "goes over axes " << op.getAxes() << " that mesh "
+                              << op.getMeshAttr() << " lacks";
     return evaluate(op, exchange);
   });
 }
@@ -117,7 +122,8 @@ static LogicalResult evaluateAllGather(dist::AllGatherOp op, Exchange &x) {
 
 static LogicalResult evaluateReduceScatter(dist::ReduceScatterOp op, Exchange &x) {
   return x.run([&](unsigned i, int64_t rank) {
-    return blockOf(x.reduce(i, rank, op.getReduction()), op.getDims()[i], x.position(rank), x.groupSize());
+    return blockOf(x.reduce(i, rank, op.getReduction()), op.getDims()[i], x.position(rank),
+                   x.groupSize());
   });
 }
 
@@ -125,7 +131,8 @@ static LogicalResult evaluateAllToAll(dist::AllToAllOp op, Exchange &x) {
   return x.run([&](unsigned i, int64_t rank) {
     SmallVector<Tensor> parts;
     for (int64_t other : x.group(rank))
-      parts.push_back(blockOf(x.input(i, other), op.getSplitDims()[i], x.position(rank), x.groupSize()));
+      parts.push_back(
+          blockOf(x.input(i, other), op.getSplitDims()[i], x.position(rank), x.groupSize()));
     return concatenate(parts, op.getConcatDims()[i]);
   });
 }
@@ -139,13 +146,17 @@ static LogicalResult evaluatePermute(dist::PermuteOp op, Exchange &x) {
     source[to] = from;
   }
   if (llvm::is_contained(source, -1))
-    return op.emitOpError() << "sends nothing to position " << llvm::find(source, -1) - source.begin();
-  return x.run([&](unsigned i, int64_t rank) { return x.input(i, x.group(rank)[source[x.position(rank)]]); });
+    return op.emitOpError() << "sends nothing to position "
+                            << llvm::find(source, -1) - source.begin();
+  return x.run([&](unsigned i, int64_t rank) {
+    return x.input(i, x.group(rank)[source[x.position(rank)]]);
+  });
 }
 
 static LogicalResult evaluateStart(dist::StartOp op, Evaluation &e) {
   Block &body = op.getBody().front();
-  if (failed(e.interpreter.runOps(body, body.begin(), body.getTerminator()->getIterator(), e.frame)))
+  if (failed(
+          e.interpreter.runOps(body, body.begin(), body.getTerminator()->getIterator(), e.frame)))
     return failure();
   auto results = std::make_shared<std::vector<RuntimeValue>>();
   for (Value value : body.getTerminator()->getOperands())
@@ -167,9 +178,11 @@ static LogicalResult evaluateWait(dist::WaitOp op, Evaluation &e) {
 static LogicalResult evaluateLocalSlice(dist::LocalSliceOp op, LocalEvaluation &e) {
   dist::MeshAttr mesh = e.all.interpreter.getMesh(op.getMeshAttr());
   SmallVector<StringAttr> axes = axesOf(op.getAxes());
-  Tensor result = blockOf(e.get(op.getInput()), op.getDim(), mesh.getPosition(e.rank, axes), mesh.getSize(axes));
+  Tensor result = blockOf(e.get(op.getInput()), op.getDim(), mesh.getPosition(e.rank, axes),
+                          mesh.getSize(axes));
   if (result.getShape() != llvm::cast<RankedTensorType>(op.getOutput().getType()).getShape())
-    return op.emitOpError() << "over " << mesh.getSize(axes) << " ranks does not give " << op.getOutput().getType();
+    return op.emitOpError() << "over " << mesh.getSize(axes) << " ranks does not give "
+                            << op.getOutput().getType();
   e.set(op.getOutput(), result);
   return success();
 }

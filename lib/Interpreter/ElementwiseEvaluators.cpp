@@ -27,7 +27,8 @@ static double gelu(uls::Approximation form, double x) {
 
 static double geluGrad(uls::Approximation form, double x) {
   if (form == uls::Approximation::None)
-    return 0.5 * (1.0 + std::erf(x / std::sqrt(2.0))) + x * std::exp(-0.5 * x * x) / std::sqrt(2.0 * pi);
+    return 0.5 * (1.0 + std::erf(x / std::sqrt(2.0))) +
+           x * std::exp(-0.5 * x * x) / std::sqrt(2.0 * pi);
   double inner = std::sqrt(2.0 / pi) * (x + 0.044715 * x * x * x), t = std::tanh(inner);
   double slope = std::sqrt(2.0 / pi) * (1.0 + 3.0 * 0.044715 * x * x);
   return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * slope;
@@ -118,8 +119,9 @@ static LogicalResult evaluateDropout(uls::DropoutOp op, LocalEvaluation &e) {
   const Control &control = e.all.interpreter.options.control;
   float rate = e.all.interpreter.getDropoutRate(op.getRate().convertToDouble());
   uint32_t threshold = ulsc_random_drop_threshold(rate);
-  ulsc_random_stream stream = ulsc_random_stream_of(
-      control.seed, ulsc_random_hash_name(op.getKey().str().c_str()), uint32_t(context.layer), uint32_t(control.step));
+  ulsc_random_stream stream =
+      ulsc_random_stream_of(control.seed, ulsc_random_hash_name(op.getKey().str().c_str()),
+                            uint32_t(context.layer), uint32_t(control.step));
   std::vector<double> elements(input.getFloats());
   int64_t local = 0;
   forEachIndex(input.getShape(), [&](ArrayRef<int64_t> index) {
@@ -151,26 +153,33 @@ void interpreter::registerElementwiseEvaluators(Registry &registry) {
   });
   registry.add<uls::GeluGradOp>([](uls::GeluGradOp op, LocalEvaluation &e) {
     uls::Approximation form = op.getApproximation();
-    e.set(op.getOutput(), e.get(op.getInput()).zip(e.get(op.getCotangent()), [&](double x, double dy) {
-      return geluGrad(form, x) * dy;
-    }));
+    e.set(op.getOutput(),
+          e.get(op.getInput()).zip(e.get(op.getCotangent()), [&](double x, double dy) {
+            return geluGrad(form, x) * dy;
+          }));
     return success();
   });
   registry.add<uls::SiluGradOp>([](uls::SiluGradOp op, LocalEvaluation &e) {
-    e.set(op.getOutput(), e.get(op.getInput()).zip(e.get(op.getCotangent()), [](double x, double dy) {
-      return siluGrad(x) * dy;
-    }));
+    e.set(op.getOutput(),
+          e.get(op.getInput()).zip(e.get(op.getCotangent()), [](double x, double dy) {
+            return siluGrad(x) * dy;
+          }));
     return success();
   });
   using Int = int64_t;
-  addBinary<uls::AddOp>(registry, [](double a, double b) { return a + b; }, [](Int a, Int b) { return a + b; });
-  addBinary<uls::SubOp>(registry, [](double a, double b) { return a - b; }, [](Int a, Int b) { return a - b; });
-  addBinary<uls::MulOp>(registry, [](double a, double b) { return a * b; }, [](Int a, Int b) { return a * b; });
+  addBinary<uls::AddOp>(
+      registry, [](double a, double b) { return a + b; }, [](Int a, Int b) { return a + b; });
+  addBinary<uls::SubOp>(
+      registry, [](double a, double b) { return a - b; }, [](Int a, Int b) { return a - b; });
+  addBinary<uls::MulOp>(
+      registry, [](double a, double b) { return a * b; }, [](Int a, Int b) { return a * b; });
   addBinary<uls::DivOp>(registry, [](double a, double b) { return a / b; }, nullptr);
-  addBinary<uls::MaximumOp>(registry, [](double a, double b) { return std::max(a, b); },
-                            [](Int a, Int b) { return std::max(a, b); });
-  addBinary<uls::MinimumOp>(registry, [](double a, double b) { return std::min(a, b); },
-                            [](Int a, Int b) { return std::min(a, b); });
+  addBinary<uls::MaximumOp>(
+      registry, [](double a, double b) { return std::max(a, b); },
+      [](Int a, Int b) { return std::max(a, b); });
+  addBinary<uls::MinimumOp>(
+      registry, [](double a, double b) { return std::min(a, b); },
+      [](Int a, Int b) { return std::min(a, b); });
   registry.add<uls::MaskOp>(evaluateMask);
   registry.add<uls::ConvertOp>(evaluateConvert);
   registry.add<uls::ConstantOp>([](uls::ConstantOp op, LocalEvaluation &e) {

@@ -62,7 +62,8 @@ int64_t Evaluation::getIndex(Value value) const {
 void Evaluation::set(Value value, int64_t rank, RankValue result) {
   auto *tensor = std::get_if<Tensor>(&result);
   if (tensor && tensor->isFloat() && interpreter.options.round)
-    if (auto type = llvm::dyn_cast<FloatType>(llvm::cast<RankedTensorType>(value.getType()).getElementType()))
+    if (auto type = llvm::dyn_cast<FloatType>(
+            llvm::cast<RankedTensorType>(value.getType()).getElementType()))
       *tensor = tensor->round(type);
   RuntimeValue &slot = frame.values[value];
   if (int64_t(slot.ranks.size()) < interpreter.getNumRanks())
@@ -106,10 +107,12 @@ LogicalResult Interpreter::initialize() {
       return op.emitOpError("has another number of devices than the module's other mesh");
     mesh = op.getMesh();
   }
-  // Collectives run on as many ranks as the mesh has, also in a module that the partitioner did not make.
+  // Collectives run on as many ranks as the mesh has, also in a module that the partitioner did not
+  // make.
   bool communicates = false;
   module.walk([&](Operation *op) {
-    communicates |= llvm::isa<dist::CollectiveOpInterface, dist::AxisIndexOp, dist::LocalSliceOp>(op);
+    communicates |=
+        llvm::isa<dist::CollectiveOpInterface, dist::AxisIndexOp, dist::LocalSliceOp>(op);
   });
   partitioned |= communicates;
   if (partitioned && !mesh)
@@ -129,7 +132,8 @@ LogicalResult Interpreter::initialize() {
       sharding = param.getSharding().value_or(nullptr);
     storage[op.getSymName()] = {op, type, sharding, {}};
     bool isMaster = op.getRole() == "master" && param;
-    Tensor initial = isMaster ? drawInitialValue(param, options.control.seed) : Tensor::zeros(type.getShape());
+    Tensor initial =
+        isMaster ? drawInitialValue(param, options.control.seed) : Tensor::zeros(type.getShape());
     if (failed(setStored(op.getSymName(), initial)))
       return failure();
   }
@@ -191,12 +195,14 @@ LogicalResult Interpreter::checkResults(Operation *op, Frame &frame) {
           failed(verifyCompatibleShape(tensor->getShape(), type.getShape())))
         return op->emitOpError() << "computed another type than " << type << " in the interpreter";
       if (options.rejectNaN && tensor->hasNaN())
-        return op->emitOpError() << "gives a NaN in result " << result.getResultNumber() << " on rank " << rank;
+        return op->emitOpError() << "gives a NaN in result " << result.getResultNumber()
+                                 << " on rank " << rank;
     }
   return success();
 }
 
-LogicalResult Interpreter::runOps(Block &block, Block::iterator begin, Block::iterator end, Frame &frame) {
+LogicalResult Interpreter::runOps(Block &block, Block::iterator begin, Block::iterator end,
+                                  Frame &frame) {
   Evaluation evaluation(*this, frame);
   for (Operation &op : llvm::make_range(begin, end)) {
     const Registry::Evaluator *evaluate = getRegistry().find(op.getName().getStringRef());
@@ -214,8 +220,9 @@ LogicalResult Interpreter::runOps(Block &block, Block::iterator begin, Block::it
   return success();
 }
 
-LogicalResult Interpreter::runFunction(FunctionOpInterface function, ArrayRef<RuntimeValue> arguments,
-                                       Frame &frame, SmallVectorImpl<RuntimeValue> &results) {
+LogicalResult Interpreter::runFunction(FunctionOpInterface function,
+                                       ArrayRef<RuntimeValue> arguments, Frame &frame,
+                                       SmallVectorImpl<RuntimeValue> &results) {
   Block &body = function.getFunctionBody().front();
   if (arguments.size() != body.getNumArguments())
     return function.emitOpError() << "takes " << body.getNumArguments() << " arguments, was given "

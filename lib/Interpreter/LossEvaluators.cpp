@@ -15,7 +15,8 @@ using namespace ulsc::interpreter;
 namespace {
 /// A block of columns of the logits.
 struct Columns {
-  Columns(LocalEvaluation &e, const Tensor &logits, std::optional<dist::ShardAttr> shard, int64_t vocabulary)
+  Columns(LocalEvaluation &e, const Tensor &logits, std::optional<dist::ShardAttr> shard,
+          int64_t vocabulary)
       : logits(logits), width(logits.getShape().back()),
         rows(getNumElements(logits.getShape().drop_back())), vocabulary(vocabulary) {
     Shape offsets, global;
@@ -49,7 +50,8 @@ struct Columns {
 static LogicalResult checkTargets(Operation *op, const Tensor &targets, int64_t vocabulary) {
   for (int64_t target : targets.getIntegers())
     if (target < -1 || target >= vocabulary)
-      return op->emitOpError() << "has target " << target << " outside a vocabulary of " << vocabulary;
+      return op->emitOpError() << "has target " << target << " outside a vocabulary of "
+                               << vocabulary;
   return success();
 }
 
@@ -72,7 +74,8 @@ static LogicalResult evaluateCrossEntropy(uls::CrossEntropyOp op, LocalEvaluatio
 
 static LogicalResult evaluateCrossEntropyGrad(uls::CrossEntropyGradOp op, LocalEvaluation &e) {
   const Tensor &targets = e.get(op.getTargets());
-  ArrayRef<double> lse = e.get(op.getLse()).getFloats(), cotangent = e.get(op.getCotangent()).getFloats();
+  ArrayRef<double> lse = e.get(op.getLse()).getFloats(),
+                   cotangent = e.get(op.getCotangent()).getFloats();
   Columns columns(e, e.get(op.getLogits()), op.getShard(), op.getVocabulary());
   if (failed(checkTargets(op, targets, op.getVocabulary())))
     return failure();
@@ -119,8 +122,9 @@ static LogicalResult evaluateLogitsLoss(uls::LogitsLossOp op, LocalEvaluation &e
   });
   std::vector<double> loss;
   for (int64_t i = 0; i < targets.getNumElements(); ++i)
-    loss.push_back(targets.getIntegers()[i] < 0 ? 0.0
-                                                : lse.getFloats()[i] - e.get(op.getTargetLogit()).getFloats()[i]);
+    loss.push_back(targets.getIntegers()[i] < 0
+                       ? 0.0
+                       : lse.getFloats()[i] - e.get(op.getTargetLogit()).getFloats()[i]);
   e.set(op.getLoss(), Tensor(targets.getShape(), std::move(loss)));
   e.set(op.getLse(), lse);
   return success();

@@ -25,8 +25,10 @@ static int64_t getRows(const Tensor &tensor) {
 // Lookup
 //===---------------------------------------------------------------------------------------===//
 
-/// Local row of `index` in a block of rows of a table, or −1 where another rank has it. Fails where the table has no such row.
-static FailureOr<int64_t> findRow(Operation *op, int64_t index, int64_t offset, int64_t rows, int64_t globalRows) {
+/// Local row of `index` in a block of rows of a table, or −1 where another rank has it. Fails where
+/// the table has no such row.
+static FailureOr<int64_t> findRow(Operation *op, int64_t index, int64_t offset, int64_t rows,
+                                  int64_t globalRows) {
   if (index < 0 || index >= globalRows)
     return op->emitOpError() << "looks up row " << index << " of a table of " << globalRows;
   int64_t row = index - offset;
@@ -40,7 +42,8 @@ static LogicalResult evaluateEmbedding(uls::EmbeddingOp op, LocalEvaluation &e) 
   int64_t width = table.getShape()[1];
   std::vector<double> elements(indices.getNumElements() * width);
   for (int64_t i = 0; i < indices.getNumElements(); ++i) {
-    FailureOr<int64_t> row = findRow(op, indices.getIntegers()[i], offsets[0], table.getShape()[0], global[0]);
+    FailureOr<int64_t> row =
+        findRow(op, indices.getIntegers()[i], offsets[0], table.getShape()[0], global[0]);
     if (failed(row))
       return failure();
     if (*row >= 0)
@@ -92,7 +95,8 @@ static LogicalResult evaluateRmsNorm(uls::RmsNormOp op, LocalEvaluation &e) {
 static LogicalResult evaluateRmsNormGrad(uls::RmsNormGradOp op, LocalEvaluation &e) {
   const Tensor &input = e.get(op.getInput());
   ArrayRef<double> x = input.getFloats(), weight = e.get(op.getWeight()).getFloats();
-  ArrayRef<double> rstd = e.get(op.getRstd()).getFloats(), dy = e.get(op.getCotangent()).getFloats();
+  ArrayRef<double> rstd = e.get(op.getRstd()).getFloats(),
+                   dy = e.get(op.getCotangent()).getFloats();
   int64_t rows = getRows(input), width = weight.size();
   std::vector<double> dx(x.size()), dw(width);
   for (int64_t i = 0; i < rows; ++i) {
@@ -203,7 +207,8 @@ static LogicalResult evaluateRope(uls::RopeOp op, LocalEvaluation &e) {
   std::vector<double> output(x.size());
   for (int64_t row = 0; row < getRows(input); ++row)
     for (int64_t i = 0; i < half; ++i) {
-      double angle = positions[row / rowsPerPosition] * op.getFrequencies()[i] * (op.getInverse() ? -1 : 1);
+      double angle =
+          positions[row / rowsPerPosition] * op.getFrequencies()[i] * (op.getInverse() ? -1 : 1);
       double a = x[row * width + i], b = x[row * width + half + i];
       output[row * width + i] = a * std::cos(angle) - b * std::sin(angle);
       output[row * width + half + i] = b * std::cos(angle) + a * std::sin(angle);

@@ -23,7 +23,8 @@ static ArrayRef<int64_t> shapeOf(mlir::Value value) {
 //===---------------------------------------------------------------------------------------===//
 
 namespace {
-/// The letters of an equation by what happens to them, so that every einsum is a batch of matrix products.
+/// The letters of an equation by what happens to them, so that every einsum is a batch of matrix
+/// products.
 struct EinsumLetters {
   std::string batch, lhsOnly, rhsOnly, summed;
 
@@ -83,7 +84,8 @@ static LogicalResult evaluateEinsum(uls::EinsumOp op, LocalEvaluation &e) {
   int64_t k = sizeOf(letters.summed);
   std::vector<double> c(batch * m * n);
   for (int64_t i = 0; i < batch; ++i)
-    multiply(a.getFloats().data() + i * m * k, b.getFloats().data() + i * k * n, c.data() + i * m * n, m, k, n);
+    multiply(a.getFloats().data() + i * m * k, b.getFloats().data() + i * k * n,
+             c.data() + i * m * n, m, k, n);
   std::string order = letters.batch + letters.lhsOnly + letters.rhsOnly;
   Shape shape;
   for (char letter : order)
@@ -96,8 +98,8 @@ static LogicalResult evaluateEinsum(uls::EinsumOp op, LocalEvaluation &e) {
 // Reductions and changes of shape
 //===---------------------------------------------------------------------------------------===//
 
-/// For each element of `shape` row-major, its position in a tensor of `targetShape` whose dimension i is dimension
-/// `dims[i]`.
+/// For each element of `shape` row-major, its position in a tensor of `targetShape` whose dimension
+/// i is dimension `dims[i]`.
 static std::vector<int64_t> projections(ArrayRef<int64_t> shape, ArrayRef<int64_t> targetShape,
                                         ArrayRef<int64_t> dims) {
   std::vector<int64_t> positions;
@@ -111,8 +113,8 @@ static std::vector<int64_t> projections(ArrayRef<int64_t> shape, ArrayRef<int64_
 }
 
 template <typename Element>
-static std::vector<Element> reduceElements(ArrayRef<Element> input, ArrayRef<int64_t> targets, int64_t count,
-                                           bool isMax) {
+static std::vector<Element> reduceElements(ArrayRef<Element> input, ArrayRef<int64_t> targets,
+                                           int64_t count, bool isMax) {
   std::vector<Element> result(count);
   std::vector<bool> seen(count);
   for (size_t i = 0; i < input.size(); ++i) {
@@ -136,14 +138,16 @@ static LogicalResult evaluateReduce(uls::ReduceOp op, LocalEvaluation &e) {
   std::vector<int64_t> targets = projections(input.getShape(), shape, kept);
   bool isMax = op.getKind() == uls::ReduceKind::Max;
   int64_t count = getNumElements(shape);
-  e.set(op.getOutput(), input.isFloat()
-                            ? Tensor(shape, reduceElements<double>(input.getFloats(), targets, count, isMax))
-                            : Tensor(shape, reduceElements<int64_t>(input.getIntegers(), targets, count, isMax)));
+  e.set(op.getOutput(),
+        input.isFloat()
+            ? Tensor(shape, reduceElements<double>(input.getFloats(), targets, count, isMax))
+            : Tensor(shape, reduceElements<int64_t>(input.getIntegers(), targets, count, isMax)));
   return success();
 }
 
 static LogicalResult evaluateReduceMaxGrad(uls::ReduceMaxGradOp op, LocalEvaluation &e) {
-  const Tensor &input = e.get(op.getInput()), &max = e.get(op.getMax()), &cotangent = e.get(op.getCotangent());
+  const Tensor &input = e.get(op.getInput()), &max = e.get(op.getMax()),
+               &cotangent = e.get(op.getCotangent());
   Shape kept;
   for (int64_t dim = 0; dim < input.getRank(); ++dim)
     if (!llvm::is_contained(op.getDims(), dim))
@@ -202,7 +206,8 @@ static LogicalResult evaluateSlice(uls::SliceOp op, LocalEvaluation &e) {
 }
 
 static LogicalResult evaluatePad(uls::PadOp op, LocalEvaluation &e) {
-  e.set(op.getOutput(), placeAt(e.get(op.getInput()), shapeOf(op.getOutput()), op.getDim(), op.getLow()));
+  e.set(op.getOutput(),
+        placeAt(e.get(op.getInput()), shapeOf(op.getOutput()), op.getDim(), op.getLow()));
   return success();
 }
 
@@ -221,8 +226,9 @@ static LogicalResult evaluateConcat(uls::ConcatOp op, LocalEvaluation &e) {
       else
         llvm::append_range(integers, input.getIntegers().slice(i * run, run));
     }
-  e.set(op.getOutput(), e.get(op.getInputs().front()).isFloat() ? Tensor(shape, std::move(floats))
-                                                                : Tensor(shape, std::move(integers)));
+  e.set(op.getOutput(), e.get(op.getInputs().front()).isFloat()
+                            ? Tensor(shape, std::move(floats))
+                            : Tensor(shape, std::move(integers)));
   return success();
 }
 
@@ -232,7 +238,8 @@ static LogicalResult evaluateIota(uls::IotaOp op, LocalEvaluation &e) {
   e.getPlace(op.getShard(), shape, offsets, global);
   std::vector<int64_t> elements;
   int64_t dim = op.getDim();
-  forEachIndex(shape, [&](ArrayRef<int64_t> index) { elements.push_back(offsets[dim] + index[dim]); });
+  forEachIndex(shape,
+               [&](ArrayRef<int64_t> index) { elements.push_back(offsets[dim] + index[dim]); });
   Tensor result(shape, elements);
   if (llvm::isa<FloatType>(llvm::cast<RankedTensorType>(op.getOutput().getType()).getElementType()))
     result = Tensor(shape, std::vector<double>(elements.begin(), elements.end()));

@@ -44,30 +44,36 @@ Tensor interpreter::drawInitialValue(uls::ParamOp param, uint64_t seed) {
   return Tensor(shape, std::move(elements));
 }
 
-FailureOr<RuntimeValue> Interpreter::distribute(Operation *op, const Tensor &global, dist::ShardingAttr sharding,
+FailureOr<RuntimeValue> Interpreter::distribute(Operation *op, const Tensor &global,
+                                                dist::ShardingAttr sharding,
                                                 RankedTensorType type) {
   SmallVector<Tensor> ranks;
   for (int64_t rank = 0; rank < numRanks; ++rank)
-    ranks.push_back(partitioned && sharding ? shardOf(global, sharding.withoutPartials(), mesh, rank) : global);
+    ranks.push_back(
+        partitioned && sharding ? shardOf(global, sharding.withoutPartials(), mesh, rank) : global);
   if (ranks[0].getShape() != type.getShape()) {
-    InFlightDiagnostic diag = op->emitOpError() << "takes a local " << type << ", but the global value has shape [";
+    InFlightDiagnostic diag = op->emitOpError()
+                              << "takes a local " << type << ", but the global value has shape [";
     llvm::interleaveComma(global.getShape(), diag);
     return diag << "] and sharding " << Attribute(sharding);
   }
   return RuntimeValue::get(ranks);
 }
 
-FailureOr<Tensor> Interpreter::collect(Operation *op, const RuntimeValue &value, dist::ShardingAttr sharding,
-                                       ArrayRef<int64_t> globalShape, StringRef name) {
+FailureOr<Tensor> Interpreter::collect(Operation *op, const RuntimeValue &value,
+                                       dist::ShardingAttr sharding, ArrayRef<int64_t> globalShape,
+                                       StringRef name) {
   SmallVector<Tensor> blocks;
   for (int64_t rank = 0; rank < numRanks; ++rank)
     blocks.push_back(value.getTensor(rank));
   if (!partitioned)
     return blocks[0];
   if (!sharding)
-    sharding = dist::ShardingAttr::getReplicated(FlatSymbolRefAttr::get(op->getContext(), "mesh"), globalShape.size());
+    sharding = dist::ShardingAttr::getReplicated(FlatSymbolRefAttr::get(op->getContext(), "mesh"),
+                                                 globalShape.size());
   std::string error;
-  std::optional<Tensor> whole = assemble(blocks, sharding, mesh, globalShape, replicaTolerance, error);
+  std::optional<Tensor> whole =
+      assemble(blocks, sharding, mesh, globalShape, replicaTolerance, error);
   if (!whole)
     return op->emitOpError() << "leaves \"" << name << "\" inconsistent: " << error;
   return *whole;
@@ -84,7 +90,8 @@ LogicalResult Interpreter::setStored(StringRef name, const Tensor &global) {
   if (auto type = llvm::dyn_cast<FloatType>(stored.type.getElementType()); type && options.round)
     value = value.round(type);
   bool isSharded = partitioned && stored.sharding;
-  if (isSharded && failed(stored.sharding.verify([&] { return stored.op->emitOpError(); }, mesh, global.getShape())))
+  if (isSharded && failed(stored.sharding.verify([&] { return stored.op->emitOpError(); }, mesh,
+                                                 global.getShape())))
     return failure();
   stored.ranks.clear();
   for (int64_t rank = 0; rank < numRanks; ++rank)
@@ -97,7 +104,8 @@ FailureOr<Tensor> Interpreter::getStored(StringRef name) {
   if (it == storage.end())
     return module.emitOpError() << "has no parameter or state \"" << name << "\"";
   const Storage &stored = it->second;
-  return collect(stored.op, RuntimeValue::get(stored.ranks), stored.sharding, stored.type.getShape(), name);
+  return collect(stored.op, RuntimeValue::get(stored.ranks), stored.sharding,
+                 stored.type.getShape(), name);
 }
 
 //===---------------------------------------------------------------------------------------===//
@@ -107,8 +115,8 @@ FailureOr<Tensor> Interpreter::getStored(StringRef name) {
 /// The argument's own sharding, else rows over the data axes of `uls.batch`.
 dist::ShardingAttr Interpreter::getInputSharding(uls::StepOp step, unsigned argument) {
   auto function = llvm::cast<FunctionOpInterface>(step.getOperation());
-  if (auto sharding =
-          function.getArgAttrOfType<dist::ShardingAttr>(argument, dist::DistDialect::kShardingAttrName))
+  if (auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(
+          argument, dist::DistDialect::kShardingAttrName))
     return sharding;
   auto batch = module->getAttrOfType<DictionaryAttr>("uls.batch");
   auto axes = batch ? batch.getAs<ArrayAttr>("data_axes") : ArrayAttr();
@@ -118,7 +126,8 @@ dist::ShardingAttr Interpreter::getInputSharding(uls::StepOp step, unsigned argu
   int64_t rank = llvm::cast<RankedTensorType>(step.getArgumentTypes()[argument]).getRank();
   SmallVector<SmallVector<StringAttr>> dims(rank);
   dims[rank < 3 ? 0 : 1] = llvm::to_vector(axes.getAsRange<StringAttr>());
-  return dist::ShardingAttr::getClosed(FlatSymbolRefAttr::get((*meshes.begin()).getSymNameAttr()), dims);
+  return dist::ShardingAttr::getClosed(FlatSymbolRefAttr::get((*meshes.begin()).getSymNameAttr()),
+                                       dims);
 }
 
 FailureOr<double> Interpreter::getReport(Operation *step, StringRef field) {
@@ -127,8 +136,8 @@ FailureOr<double> Interpreter::getReport(Operation *step, StringRef field) {
     return 0.0;
   for (double value : it->second)
     if (!(std::abs(value - it->second[0]) <= replicaTolerance * std::abs(it->second[0])))
-      return step->emitOpError() << "reports different \"" << field << "\" on different ranks: " << it->second[0]
-                                 << " and " << value;
+      return step->emitOpError() << "reports different \"" << field
+                                 << "\" on different ranks: " << it->second[0] << " and " << value;
   return it->second[0];
 }
 
@@ -152,7 +161,8 @@ LogicalResult Interpreter::collectStepResult(uls::StepOp step, StepResult &resul
   }
   for (auto &entry : updateGradients) {
     const Storage &stored = storage.find(entry.first())->second;
-    FailureOr<Tensor> value = collect(step, entry.second, stored.sharding, stored.type.getShape(), entry.first());
+    FailureOr<Tensor> value =
+        collect(step, entry.second, stored.sharding, stored.type.getShape(), entry.first());
     if (failed(value))
       return failure();
     result.gradients[entry.first().str()] = *value;
@@ -166,7 +176,8 @@ FailureOr<StepResult> Interpreter::runStep(const Tensor &tokens, const Tensor &t
     return module.emitOpError("has no uls.step to run");
   uls::StepOp step = *steps.begin();
   if (step.getArgumentTypes().size() != 2)
-    return step.emitOpError() << "takes " << step.getArgumentTypes().size() << " arguments, expected tokens and targets";
+    return step.emitOpError() << "takes " << step.getArgumentTypes().size()
+                              << " arguments, expected tokens and targets";
   SmallVector<RuntimeValue> arguments;
   for (auto [i, input] : llvm::enumerate(SmallVector<Tensor>{tokens, targets})) {
     auto type = llvm::cast<RankedTensorType>(step.getArgumentTypes()[i]);

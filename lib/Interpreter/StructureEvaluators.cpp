@@ -18,7 +18,8 @@ static LogicalResult evaluateMaterialize(uls::MaterializeOp op, Evaluation &e) {
   for (auto [rank, tensor] : llvm::enumerate(*stored)) {
     // Gathering is written as a collective: a stored block never grows by itself.
     if (tensor.getShape() != type.getShape())
-      return op.emitOpError() << "gives " << type << " of a stored block of another shape on rank " << rank;
+      return op.emitOpError() << "gives " << type << " of a stored block of another shape on rank "
+                              << rank;
     e.set(op.getOutput(), rank, tensor);
   }
   return success();
@@ -61,7 +62,8 @@ static LogicalResult evaluateBackward(uls::BackwardOp op, Evaluation &e) {
   auto block = e.interpreter.getSymbols().lookup<uls::BlockOp>(op.getCallee());
   std::shared_ptr<Frame> forward = e.getValue(op.getResiduals()).residuals;
   if (!block || !block.isJoint() || !forward)
-    return op.emitOpError() << "has no forward call of " << op.getCalleeAttr() << " to go back from";
+    return op.emitOpError() << "has no forward call of " << op.getCalleeAttr()
+                            << " to go back from";
   Frame frame = *forward;
   Block &body = block.getEntry();
   for (auto [argument, value] :

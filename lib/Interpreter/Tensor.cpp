@@ -37,7 +37,8 @@ int64_t interpreter::getPosition(ArrayRef<int64_t> shape, ArrayRef<int64_t> inde
   return position;
 }
 
-void interpreter::forEachIndex(ArrayRef<int64_t> shape, function_ref<void(ArrayRef<int64_t>)> visit) {
+void interpreter::forEachIndex(ArrayRef<int64_t> shape,
+                               function_ref<void(ArrayRef<int64_t>)> visit) {
   Shape index(shape.size(), 0);
   for (int64_t count = interpreter::getNumElements(shape); count > 0; --count) {
     visit(index);
@@ -47,7 +48,8 @@ void interpreter::forEachIndex(ArrayRef<int64_t> shape, function_ref<void(ArrayR
 }
 
 Tensor::Tensor(ArrayRef<int64_t> shape, std::vector<double> elements)
-    : shape(shape), floatElements(std::make_shared<const std::vector<double>>(std::move(elements))) {
+    : shape(shape),
+      floatElements(std::make_shared<const std::vector<double>>(std::move(elements))) {
   assert(getNumElements() == int64_t(floatElements->size()) && "shape and elements disagree");
 }
 
@@ -61,7 +63,8 @@ int64_t Tensor::getNumElements() const { return interpreter::getNumElements(shap
 
 Tensor Tensor::zeros(ArrayRef<int64_t> shape, bool isFloat) {
   int64_t count = interpreter::getNumElements(shape);
-  return isFloat ? Tensor(shape, std::vector<double>(count)) : Tensor(shape, std::vector<int64_t>(count));
+  return isFloat ? Tensor(shape, std::vector<double>(count))
+                 : Tensor(shape, std::vector<int64_t>(count));
 }
 
 Tensor Tensor::fromAttribute(ElementsAttr attr) {
@@ -181,7 +184,8 @@ static SmallVector<Tensor> combinePartials(ArrayRef<Tensor> blocks, dist::Shardi
       SmallVector<int64_t> group = mesh.getGroup(rank, partial.getAxes());
       Tensor sum = current[group[0]];
       for (int64_t other : llvm::drop_begin(group))
-        sum = sum.zip(current[other], [&](double a, double b) { return isMax ? std::max(a, b) : a + b; });
+        sum = sum.zip(current[other],
+                      [&](double a, double b) { return isMax ? std::max(a, b) : a + b; });
       combined.push_back(sum);
     }
     current = combined;
@@ -251,12 +255,14 @@ std::optional<Tensor> interpreter::assemble(ArrayRef<Tensor> blocks, dist::Shard
   Assembler assembler(globalShape, combined[0].isFloat(), tolerance * getLargest(combined));
   for (auto [rank, block] : llvm::enumerate(combined)) {
     if (block.getShape() != ArrayRef<int64_t>(localShape)) {
-      error = "rank " + std::to_string(rank) + " holds a block of another shape than its sharding says";
+      error =
+          "rank " + std::to_string(rank) + " holds a block of another shape than its sharding says";
       return std::nullopt;
     }
     int64_t other = assembler.add(rank, block, sharding.getOffsets(mesh, rank, globalShape));
     if (other >= 0) {
-      error = "replicas differ between rank " + std::to_string(other) + " and rank " + std::to_string(rank);
+      error = "replicas differ between rank " + std::to_string(other) + " and rank " +
+              std::to_string(rank);
       return std::nullopt;
     }
   }

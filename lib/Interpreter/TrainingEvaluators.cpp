@@ -23,7 +23,8 @@ static LogicalResult evaluateMicrobatches(uls::MicrobatchesOp op, Evaluation &e)
     e.frame.values[body.getArgument(0)] = index;
     for (auto [argument, value] : llvm::zip(body.getArguments().drop_front(), carried))
       e.frame.values[argument] = value;
-    if (failed(e.interpreter.runOps(body, body.begin(), body.getTerminator()->getIterator(), e.frame)))
+    if (failed(
+            e.interpreter.runOps(body, body.begin(), body.getTerminator()->getIterator(), e.frame)))
       return failure();
     for (auto [value, yielded] : llvm::zip(carried, body.getTerminator()->getOperands()))
       value = e.getValue(yielded);
@@ -111,7 +112,8 @@ public:
       }
       SmallVector<Tensor> *stored = find(parameter, role);
       if (!stored)
-        return op.emitOpError() << "finds no \"" << role << "\" of parameter \"" << parameter << "\"";
+        return op.emitOpError() << "finds no \"" << role << "\" of parameter \"" << parameter
+                                << "\"";
       arguments.push_back(flatten(RuntimeValue::get(*stored)));
     }
     for (Value scalar : op.getScalars())
@@ -150,7 +152,8 @@ private:
     for (const RuntimeValue &argument : arguments.take_front(rule.getRoles().size()))
       if (argument.getTensor(0).getNumElements() != arguments[0].getTensor(0).getNumElements())
         return op.emitOpError() << "updates parameter \"" << parameter << "\" of "
-                                << arguments[0].getTensor(0).getNumElements() << " elements with a tensor of "
+                                << arguments[0].getTensor(0).getNumElements()
+                                << " elements with a tensor of "
                                 << argument.getTensor(0).getNumElements();
     return success();
   }
@@ -201,9 +204,10 @@ void interpreter::registerTrainingEvaluators(Registry &registry) {
     return success();
   });
   registry.add<uls::AccumulateOp>([](uls::AccumulateOp op, LocalEvaluation &e) {
-    e.set(op.getOutput(), e.get(op.getAccumulator()).zip(e.get(op.getValue()), [](double a, double b) {
-      return a + b;
-    }));
+    e.set(op.getOutput(),
+          e.get(op.getAccumulator()).zip(e.get(op.getValue()), [](double a, double b) {
+            return a + b;
+          }));
     return success();
   });
   registry.add<uls::CountValidOp>(evaluateCountValid);

@@ -4,10 +4,11 @@
 //
 //===---------------------------------------------------------------------------------------===//
 //
-// The plan is made from intervals of buffers. This looks from the other side: it walks the program backwards, op by op, and keeps
-// the set of live buffers, as a compiler does for registers: a buffer is live before an op that reads it, and no longer before
-// one that overwrites all of it. In a loop it goes round until nothing changes. At each op all live buffers, and those the op
-// writes, must lie apart.
+// The plan is made from intervals of buffers. This looks from the other side: it walks the program
+// backwards, op by op, and keeps the set of live buffers, as a compiler does for registers: a
+// buffer is live before an op that reads it, and no longer before one that overwrites all of it. In
+// a loop it goes round until nothing changes. At each op all live buffers, and those the op writes,
+// must lie apart.
 //
 //===---------------------------------------------------------------------------------------===//
 
@@ -82,13 +83,15 @@ private:
 struct Access {
   unsigned buffer;
   ByteRange range;
-  bool isExact; ///< false where the part depends on an index: then it overwrites nothing for certain
+  bool
+      isExact; ///< false where the part depends on an index: then it overwrites nothing for certain
 };
 
 /// One function's walk.
 class FunctionCheck {
 public:
-  FunctionCheck(exec::FunctionOp function, std::map<std::string, int64_t> &peaks, SymbolTable &symbols)
+  FunctionCheck(exec::FunctionOp function, std::map<std::string, int64_t> &peaks,
+                SymbolTable &symbols)
       : function(function), peaks(peaks), symbols(symbols) {}
 
   LogicalResult run() {
@@ -122,7 +125,8 @@ private:
     while (Operation *op = value.getDefiningOp()) {
       if (isa<exec::BufferOp>(op)) {
         unsigned index = getIndex(cast<exec::BufferOp>(op));
-        return isExact ? Access{index, {begin, begin + bytes}, true} : Access{index, {0, getBytes(index)}, false};
+        return isExact ? Access{index, {begin, begin + bytes}, true}
+                       : Access{index, {0, getBytes(index)}, false};
       }
       if (auto view = dyn_cast<exec::ViewOp>(op)) {
         auto source = cast<MemRefType>(view.getSource().getType());
@@ -155,7 +159,8 @@ private:
           reads |= isa<MemoryEffects::Read>(effect.getEffect());
           writes |= isa<MemoryEffects::Write>(effect.getEffect());
         }
-      if (auto gemm = dyn_cast<exec::GemmOp>(op); gemm && operand.get() == gemm.getC() && !gemm.getAccumulate())
+      if (auto gemm = dyn_cast<exec::GemmOp>(op);
+          gemm && operand.get() == gemm.getC() && !gemm.getAccumulate())
         reads = false;
       if (auto call = dyn_cast<exec::CallOp>(op))
         std::tie(reads, writes) = getCallEffects(call, operand);
@@ -180,13 +185,13 @@ private:
     for (Operation &op : callee.getBody().front()) {
       for (OpOperand &operand : op.getOpOperands()) {
         Value value = operand.get();
-        bool isPart = false;
-        while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
-          isPart = true;
+        while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
           value = view.getViewSource();
-        }
         if (value != argument || isa<ViewLikeOpInterface>(op))
           continue;
+        // A view of all bytes is the argument in another shape.
+        bool isPart = exec::getBytes(cast<ShapedType>(operand.get().getType())) !=
+                      exec::getBytes(cast<ShapedType>(argument.getType()));
         if (isPart || isa<exec::CallOp, exec::GemmOp>(op))
           if (!isa<exec::GemmOp>(op) || cast<exec::GemmOp>(op).getAccumulate() ||
               cast<exec::GemmOp>(op).getC() != operand.get())
@@ -195,7 +200,8 @@ private:
         if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
           effects.getEffects(list);
         bool reads = llvm::any_of(list, [&](MemoryEffects::EffectInstance &effect) {
-          return effect.getEffectValue<OpOperand *>() == &operand && isa<MemoryEffects::Read>(effect.getEffect());
+          return effect.getEffectValue<OpOperand *>() == &operand &&
+                 isa<MemoryEffects::Read>(effect.getEffect());
         });
         auto gemm = dyn_cast<exec::GemmOp>(op);
         return reads && !(gemm && gemm.getC() == operand.get() && !gemm.getAccumulate());
@@ -251,7 +257,8 @@ private:
     return success();
   }
 
-  /// A started collective holds its buffers from the start to the wait, which comes first on the way back.
+  /// A started collective holds its buffers from the start to the wait, which comes first on the
+  /// way back.
   void noteCollective(Operation *op) {
     if (auto start = dyn_cast<exec::CollectiveStartOp>(op))
       held.erase(start.getSlot());
@@ -307,7 +314,8 @@ private:
       if (before + getBytes(other) <= offset)
         continue;
       auto diagnostic = op->emitOpError("is at a point where two live buffers share bytes: one of ")
-                        << getBytes(other) << " bytes at offset " << before << " and one at " << offset;
+                        << getBytes(other) << " bytes at offset " << before << " and one at "
+                        << offset;
       diagnostic.attachNote(buffers[other].getLoc()) << "the one";
       diagnostic.attachNote(buffers[index].getLoc()) << "the other";
       return diagnostic;
@@ -320,7 +328,8 @@ private:
   SymbolTable &symbols;
   DenseMap<Operation *, unsigned> indices;
   std::vector<exec::BufferOp> buffers;
-  std::map<int64_t, std::set<unsigned>> held; ///< by slot, walking backwards from the wait to the start
+  std::map<int64_t, std::set<unsigned>>
+      held; ///< by slot, walking backwards from the wait to the start
   std::set<unsigned> lastPresent;
   int64_t peak = 0;
 };
@@ -331,14 +340,16 @@ FailureOr<PlanCheck> memory::checkPlan(ModuleOp module) {
   SymbolTable symbols(module);
   std::map<std::string, int64_t> peaks;
   PlanCheck result;
-  std::function<LogicalResult(exec::FunctionOp)> check = [&](exec::FunctionOp function) -> LogicalResult {
+  std::function<LogicalResult(exec::FunctionOp)> check =
+      [&](exec::FunctionOp function) -> LogicalResult {
     std::string name = function.getSymName().str();
     if (peaks.count(name))
       return success();
     peaks[name] = 0;
     WalkResult callees = function.walk([&](exec::CallOp call) {
-      return failed(check(symbols.lookup<exec::FunctionOp>(call.getCallee()))) ? WalkResult::interrupt()
-                                                                               : WalkResult::advance();
+      return failed(check(symbols.lookup<exec::FunctionOp>(call.getCallee())))
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
     });
     if (callees.wasInterrupted())
       return failure();

@@ -4,10 +4,11 @@
 //
 //===---------------------------------------------------------------------------------------===//
 //
-// Dynamic storage allocation with known lifetimes. Buffers are placed one after the other, each at the lowest gap (or the
-// tightest one) among those that it meets in time; what matters is the order. Large and long-lived first is close to the
-// bound for what training steps look like: a stack of saved values with short-lived buffers at its top. Where it is not, the buffers
-// that reach the top are moved to the front of the order and everything is placed again.
+// Dynamic storage allocation with known lifetimes. Buffers are placed one after the other, each at
+// the lowest gap (or the tightest one) among those that it meets in time; what matters is the
+// order. Large and long-lived first is close to the bound for what training steps look like: a
+// stack of saved values with short-lived buffers at its top. Where it is not, the buffers that
+// reach the top are moved to the front of the order and everything is placed again.
 //
 //===---------------------------------------------------------------------------------------===//
 
@@ -42,11 +43,13 @@ public:
   explicit Placer(llvm::ArrayRef<Lifetime> lifetimes) : lifetimes(lifetimes) {
     // Who meets whom, once: every order needs it.
     auto byStart = llvm::to_vector(llvm::seq<unsigned>(0, lifetimes.size()));
-    llvm::sort(byStart, [&](unsigned a, unsigned b) { return lifetimes[a].first < lifetimes[b].first; });
+    llvm::sort(byStart,
+               [&](unsigned a, unsigned b) { return lifetimes[a].first < lifetimes[b].first; });
     neighbours.resize(lifetimes.size());
     llvm::SmallVector<unsigned> active;
     for (unsigned index : byStart) {
-      llvm::erase_if(active, [&](unsigned other) { return lifetimes[other].last < lifetimes[index].first; });
+      llvm::erase_if(
+          active, [&](unsigned other) { return lifetimes[other].last < lifetimes[index].first; });
       for (unsigned other : active) {
         neighbours[index].push_back(other);
         neighbours[other].push_back(index);
@@ -71,7 +74,8 @@ private:
     taken.clear();
     for (unsigned other : neighbours[index])
       if (placement.offsets[other] >= 0)
-        taken.push_back({placement.offsets[other], placement.offsets[other] + align(lifetimes[other].bytes)});
+        taken.push_back(
+            {placement.offsets[other], placement.offsets[other] + align(lifetimes[other].bytes)});
     llvm::sort(taken);
     int64_t bytes = align(lifetimes[index].bytes), end = 0, best = -1, bestGap = 0;
     for (auto [begin, stop] : taken) {
@@ -104,17 +108,23 @@ static std::vector<llvm::SmallVector<unsigned>> getOrders(llvm::ArrayRef<Lifetim
     return llvm::SmallVector<unsigned>(order);
   };
   return {
-      makeOrder([&](unsigned a, unsigned b) { return std::pair(bytes(a), length(a)) > std::pair(bytes(b), length(b)); }),
-      makeOrder([&](unsigned a, unsigned b) { return std::pair(length(a), bytes(a)) > std::pair(length(b), bytes(b)); }),
-      makeOrder([&](unsigned a, unsigned b) { return double(bytes(a)) * length(a) > double(bytes(b)) * length(b); }),
+      makeOrder([&](unsigned a, unsigned b) {
+        return std::pair(bytes(a), length(a)) > std::pair(bytes(b), length(b));
+      }),
+      makeOrder([&](unsigned a, unsigned b) {
+        return std::pair(length(a), bytes(a)) > std::pair(length(b), bytes(b));
+      }),
+      makeOrder([&](unsigned a, unsigned b) {
+        return double(bytes(a)) * length(a) > double(bytes(b)) * length(b);
+      }),
       makeOrder([&](unsigned a, unsigned b) { return lifetimes[a].first < lifetimes[b].first; }),
       makeOrder([&](unsigned a, unsigned b) { return lifetimes[a].last > lifetimes[b].last; }),
   };
 }
 
 /// Moves the buffers that reach past `bound`, and at random a few others, towards the front.
-static void perturb(llvm::SmallVectorImpl<unsigned> &order, llvm::ArrayRef<Lifetime> lifetimes, const Placement &placement,
-                    int64_t bound, std::mt19937 &random) {
+static void perturb(llvm::SmallVectorImpl<unsigned> &order, llvm::ArrayRef<Lifetime> lifetimes,
+                    const Placement &placement, int64_t bound, std::mt19937 &random) {
   for (size_t i = 1; i < order.size(); ++i) {
     unsigned index = order[i];
     bool isHigh = placement.offsets[index] + align(lifetimes[index].bytes) > bound;

@@ -1,4 +1,5 @@
-//===- Collectives.cpp - Every collective of a step --------------------------------------------===//
+//===- Collectives.cpp - Every collective of a step
+//--------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -63,8 +64,8 @@ static std::string getSource(Location location) {
 }
 
 namespace {
-/// Follows the values that a collective of the step itself sends back to what made them: gradients belong to the
-/// backward phase, their norm to the update, everything else to the forward.
+/// Follows the values that a collective of the step itself sends back to what made them: gradients
+/// belong to the backward phase, their norm to the update, everything else to the forward.
 class PhaseFinder {
 public:
   StringRef find(Operation *op) {
@@ -168,7 +169,8 @@ private:
     if (StringAttr cause = op.getCauseAttr())
       row.cause = cause.getValue().str();
     std::string key = row.kind + "\n" + llvm::join(row.axes, ",") + "\n" + row.phase + "\n" +
-                      std::to_string(row.bytes) + "\n" + row.dtype + "\n" + row.source + "\n" + row.cause;
+                      std::to_string(row.bytes) + "\n" + row.dtype + "\n" + row.source + "\n" +
+                      row.cause;
     auto [known, isNew] = index.try_emplace(key, rows.size());
     if (isNew)
       rows.push_back(std::move(row));
@@ -183,4 +185,6 @@ private:
 };
 } // namespace
 
-SmallVector<CollectiveRow> ulsc::report::collectCollectives(ModuleOp module) { return CollectiveWalker(module).run(); }
+SmallVector<CollectiveRow> ulsc::report::collectCollectives(ModuleOp module) {
+  return CollectiveWalker(module).run();
+}

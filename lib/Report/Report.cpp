@@ -1,4 +1,5 @@
-//===- Report.cpp - What a compilation tells about its program ---------------------------------===//
+//===- Report.cpp - What a compilation tells about its program
+//---------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -43,7 +44,8 @@ double ulsc::report::computeFlopsPerStep(ModuleOp module, int64_t microbatches) 
     perBlock[block.getName()] = countAttention(block);
   double tokens = 0;
   for (auto forward : module.getOps<uls::ForwardOp>()) {
-    tokens = double(llvm::cast<RankedTensorType>(forward.getArgumentTypes().front()).getNumElements());
+    tokens =
+        double(llvm::cast<RankedTensorType>(forward.getArgumentTypes().front()).getNumElements());
     forward.walk([&](uls::CallOp call) { flops += perBlock.lookup(call.getCallee()); });
   }
   return double(microbatches) * (flops + 6.0 * double(countParameters(module)) * tokens);
@@ -59,7 +61,8 @@ static std::string formatBytes(double bytes) {
   unsigned unit = 0;
   for (; bytes >= 1024 && unit < 4; ++unit)
     bytes /= 1024;
-  return llvm::formatv(unit == 0 || bytes >= 100 ? "{0:F0} {1}" : "{0:F1} {1}", bytes, units[unit]).str();
+  return llvm::formatv(unit == 0 || bytes >= 100 ? "{0:F0} {1}" : "{0:F1} {1}", bytes, units[unit])
+      .str();
 }
 
 void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow> rows) {
@@ -68,12 +71,14 @@ void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow>
     return;
   }
   std::vector<std::vector<std::string>> table;
-  table.push_back({"kind", "axes", "phase", "per step", "bytes", "wire bytes", "dtype", "source", "cause"});
+  table.push_back(
+      {"kind", "axes", "phase", "per step", "bytes", "wire bytes", "dtype", "source", "cause"});
   double total = 0;
   for (const CollectiveRow &row : rows) {
     total += row.wireBytes * double(row.countPerStep);
-    table.push_back({row.kind, llvm::join(row.axes, ","), row.phase, std::to_string(row.countPerStep),
-                     formatBytes(double(row.bytes)), formatBytes(row.wireBytes), row.dtype, row.source, row.cause});
+    table.push_back({row.kind, llvm::join(row.axes, ","), row.phase,
+                     std::to_string(row.countPerStep), formatBytes(double(row.bytes)),
+                     formatBytes(row.wireBytes), row.dtype, row.source, row.cause});
   }
   SmallVector<size_t> widths(table.front().size());
   for (const auto &line : table)
@@ -88,7 +93,8 @@ void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow>
     }
     stream << StringRef(text).rtrim() << "\n";
   }
-  stream << "bytes are those of one call; on the wire in all: " << formatBytes(total) << " per rank and step\n";
+  stream << "bytes are those of one call; on the wire in all: " << formatBytes(total)
+         << " per rank and step\n";
 }
 
 //===---------------------------------------------------------------------------------------===//
@@ -96,14 +102,10 @@ void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow>
 //===---------------------------------------------------------------------------------------===//
 
 static llvm::json::Object makeRow(const CollectiveRow &row) {
-  return llvm::json::Object{{"kind", row.kind},
-                            {"axes", llvm::json::Array(row.axes)},
-                            {"phase", row.phase},
-                            {"count_per_step", row.countPerStep},
-                            {"bytes", row.bytes},
-                            {"wire_bytes", row.wireBytes},
-                            {"dtype", row.dtype},
-                            {"source", row.source},
+  return llvm::json::Object{{"kind", row.kind},   {"axes", llvm::json::Array(row.axes)},
+                            {"phase", row.phase}, {"count_per_step", row.countPerStep},
+                            {"bytes", row.bytes}, {"wire_bytes", row.wireBytes},
+                            {"dtype", row.dtype}, {"source", row.source},
                             {"cause", row.cause}};
 }
 
@@ -120,7 +122,8 @@ static Attr lookup(Operation *op, StringRef dictionary, StringRef key) {
   return attributes ? llvm::dyn_cast_or_null<Attr>(attributes.get(key)) : Attr();
 }
 
-static void copyInteger(llvm::json::Object &to, ModuleOp module, StringRef dictionary, StringRef key) {
+static void copyInteger(llvm::json::Object &to, ModuleOp module, StringRef dictionary,
+                        StringRef key) {
   if (auto value = lookup<IntegerAttr>(module, dictionary, key))
     to[key.str()] = value.getInt();
 }
@@ -155,7 +158,8 @@ llvm::json::Object ulsc::report::makeReport(ModuleOp module) {
     llvm::json::Array axes;
     for (dist::MeshAxisAttr axis : mesh.getMesh().getAxes())
       axes.push_back(llvm::json::Object{{"name", axis.getName()}, {"size", axis.getSize()}});
-    report["mesh"] = llvm::json::Object{{"axes", std::move(axes)}, {"devices", mesh.getMesh().getDeviceCount()}};
+    report["mesh"] =
+        llvm::json::Object{{"axes", std::move(axes)}, {"devices", mesh.getMesh().getDeviceCount()}};
   }
   return report;
 }

@@ -1,4 +1,5 @@
-//===- JsonFile.cpp - JSON files with the places of their values -------------------------------===//
+//===- JsonFile.cpp - JSON files with the places of their values
+//-------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -63,9 +64,7 @@ private:
     advance();
     return result;
   }
-  void note(const std::string &path) {
-    file.places[path] = {line, unsigned(at - lineStart) + 1};
-  }
+  void note(const std::string &path) { file.places[path] = {line, unsigned(at - lineStart) + 1}; }
   void object(const std::string &path) {
     llvm::StringSet<> seen;
     while (!accept('}')) {
@@ -130,8 +129,8 @@ static unsigned findDepth(StringRef text) {
 }
 
 /// What the parser says, and where: its messages begin with "[line:column, byte=n]: ".
-static std::pair<std::string, FileLineColLoc> explainParseError(MLIRContext *context, StringRef file,
-                                                               llvm::Error error) {
+static std::pair<std::string, FileLineColLoc> explainParseError(MLIRContext *context,
+                                                                StringRef file, llvm::Error error) {
   std::string message = llvm::toString(std::move(error));
   StringRef rest = message;
   unsigned line = 0, column = 0;
@@ -155,7 +154,8 @@ std::optional<JsonFile> JsonFile::load(MLIRContext *context, StringRef path) {
   if (status.type() != llvm::sys::fs::file_type::regular_file)
     return fail("is not a regular file, expected a JSON file");
   if (status.getSize() > kMaxBytes)
-    return fail("has " + Twine(status.getSize()) + " bytes; at most " + Twine(kMaxBytes) + " are read");
+    return fail("has " + Twine(status.getSize()) + " bytes; at most " + Twine(kMaxBytes) +
+                " are read");
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)
     return fail("can't be read: " + buffer.getError().message());

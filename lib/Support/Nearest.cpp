@@ -1,4 +1,5 @@
-//===- Nearest.cpp - The nearest of several legal spellings ------------------------------------===//
+//===- Nearest.cpp - The nearest of several legal spellings
+//------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

@@ -61,21 +61,21 @@ public:
       mesh = op.getMesh();
   }
 
-  LogicalResult build(json::Object &document, int64_t threads) {
+  LogicalResult build(json::Object &document) {
     document["schema"] = "ulsc.manifest/1";
     document["model"] = copy("uls.model");
     document["compile"] = buildCompile();
     document["mesh"] = buildMesh();
     document["batch"] = copy("uls.batch");
-    document["arena"] = buildArena(threads);
+    document["arena"] = buildArena();
     document["groups_optimizer"] = buildOptimizerGroups();
     document["groups"] = buildGroups();
     document["collectives"] = copy("exec.collectives", /*isArray=*/true);
     auto slots = entry->getAttrOfType<IntegerAttr>("exec.collective_slots");
     document["collective_slots"] = slots ? slots.getInt() : 0;
-    document["hyperparameters"] = json::Object{{"lr", 3e-4},          {"betas", json::Array{0.9, 0.95}},
-                                               {"eps", 1e-8},         {"weight_decay", 0.1},
-                                               {"momentum", 0.9},     {"clip_grad", 1.0}};
+    document["hyperparameters"] = json::Object{{"lr", 3e-4},      {"betas", json::Array{0.9, 0.95}},
+                                               {"eps", 1e-8},     {"weight_decay", 0.1},
+                                               {"momentum", 0.9}, {"clip_grad", 1.0}};
     if (failed(addInputs(document)))
       return failure();
     return addTensors(document);
@@ -116,8 +116,10 @@ private:
     return json::Object{{"axes", std::move(axes)}};
   }
 
-  json::Object buildArena(int64_t threads) {
-    json::Object arena{{"bytes", static_cast<int64_t>(entry.getFrameBytes().value_or(0))}, {"threads", threads}};
+  json::Object buildArena() {
+    auto threads = entry->getAttrOfType<IntegerAttr>("exec.threads");
+    json::Object arena{{"bytes", static_cast<int64_t>(entry.getFrameBytes().value_or(0))},
+                       {"threads", threads ? threads.getInt() : 1}};
     if (auto categories = entry.getCategories())
       arena["categories"] = toJson(*categories);
     return arena;
@@ -126,7 +128,8 @@ private:
   json::Value buildOptimizerGroups() {
     if (Attribute groups = module->getAttr("uls.groups"))
       return toJson(groups);
-    return json::Array{json::Object{{"match", "*"}, {"weight_decay_scale", 1.0}, {"lr_scale", 1.0}}};
+    return json::Array{
+        json::Object{{"match", "*"}, {"weight_decay_scale", 1.0}, {"lr_scale", 1.0}}};
   }
 
   json::Array buildGroups() {
@@ -153,9 +156,10 @@ private:
   }
 
   /// What all tensors of one parameter share.
-  json::Object describe(uls::ParamOp param, StringRef name, StringRef role, dist::ShardingAttr sharding) {
-    json::Object object{{"name", name},
-                        {"role", role},
+  json::Object describe(uls::ParamOp param, StringRef name, StringRef role,
+                        dist::ShardingAttr sharding) {
+    json::Object object{{"name", name.str()},
+                        {"role", role.str()},
                         {"parameter", param.getSymName()},
                         {"shape", toArray(param.getTensorType().getShape())},
                         {"logical_shape", toArray(param.getUnpaddedShape())},
@@ -203,11 +207,13 @@ private:
     json::Array tensors;
     SymbolTable symbols(module);
     for (auto param : module.getOps<uls::ParamOp>())
-      if (failed(addTensor(tensors, param, param.getSymName(), "parameter", param.getShardingAttr())))
+      if (failed(
+              addTensor(tensors, param, param.getSymName(), "parameter", param.getShardingAttr())))
         return failure();
     for (auto state : module.getOps<uls::StateOp>()) {
       auto param = symbols.lookup<uls::ParamOp>(state.getParameter());
-      dist::ShardingAttr sharding = state.getShardingAttr() ? state.getShardingAttr() : param.getShardingAttr();
+      dist::ShardingAttr sharding =
+          state.getShardingAttr() ? state.getShardingAttr() : param.getShardingAttr();
       if (failed(addTensor(tensors, param, state.getSymName(), state.getRole(), sharding)))
         return failure();
     }
@@ -230,12 +236,12 @@ private:
 
 } // namespace
 
-FailureOr<std::string> ulsc::buildManifest(ModuleOp module, int64_t threads) {
+FailureOr<std::string> ulsc::buildManifest(ModuleOp module) {
   for (auto function : module.getOps<exec::FunctionOp>()) {
     if (!function.getEntry())
       continue;
     json::Object document;
-    if (failed(ManifestBuilder(module, function).build(document, threads)))
+    if (failed(ManifestBuilder(module, function).build(document)))
       return failure();
     std::string text;
     llvm::raw_string_ostream(text) << json::Value(std::move(document));

@@ -1,4 +1,5 @@
-//===- Annotate.cpp - Chooses the mesh and the storage sharding of every parameter -------------===//
+//===- Annotate.cpp - Chooses the mesh and the storage sharding of every parameter
+//-------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -56,8 +57,10 @@ private:
   LogicalResult checkBatch(const Recipe &recipe);
   LogicalResult annotate(uls::ParamOp param, const Recipe &recipe, Divisibility &divisibility);
   LogicalResult applyRules(uls::ParamOp param, const Recipe &recipe, Placement &placement);
-  LogicalResult applyPin(uls::ParamOp param, const Recipe &recipe, const Pin &pin, Placement &placement);
-  FailureOr<int64_t> findPinnedDim(uls::ParamOp param, const Recipe &recipe, const Pin &pin, int64_t external);
+  LogicalResult applyPin(uls::ParamOp param, const Recipe &recipe, const Pin &pin,
+                         Placement &placement);
+  FailureOr<int64_t> findPinnedDim(uls::ParamOp param, const Recipe &recipe, const Pin &pin,
+                                   int64_t external);
   LogicalResult checkAllUsed(const Recipe &recipe);
 
   dist::MeshAttr meshAttr;
@@ -95,19 +98,22 @@ LogicalResult AnnotatePass::checkBatch(const Recipe &recipe) {
   };
   int64_t global = read("global"), micro = read("micro"), microbatches = read("microbatches");
   if (global != micro * microbatches * recipe.getDataRanks())
-    return module.emitError() << "global batch " << global << " is not micro-batch " << micro << " × "
-                              << microbatches << " microbatches × " << recipe.getDataRanks() << " data ranks; expected "
+    return module.emitError() << "global batch " << global << " is not micro-batch " << micro
+                              << " × " << microbatches << " microbatches × "
+                              << recipe.getDataRanks() << " data ranks; expected "
                               << micro * microbatches * recipe.getDataRanks();
   NamedAttrList entries(batch);
   AxisNames axes = recipe.getDataAxes();
-  entries.set("data_axes", builder.getStrArrayAttr(SmallVector<StringRef>(axes.begin(), axes.end())));
+  entries.set("data_axes",
+              builder.getStrArrayAttr(SmallVector<StringRef>(axes.begin(), axes.end())));
   if (const AxisRule *rule = recipe.findRule("batch"))
     entries.set("origin", builder.getStringAttr(rule->origin));
   module->setAttr("uls.batch", entries.getDictionary(&getContext()));
   return success();
 }
 
-LogicalResult AnnotatePass::applyRules(uls::ParamOp param, const Recipe &recipe, Placement &placement) {
+LogicalResult AnnotatePass::applyRules(uls::ParamOp param, const Recipe &recipe,
+                                       Placement &placement) {
   auto axes = llvm::to_vector(param.getAxes().getAsValueRange<StringAttr>());
   for (auto [dim, axis] : llvm::enumerate(axes)) {
     const AxisRule *rule = recipe.findRule(axis);
@@ -115,17 +121,17 @@ LogicalResult AnnotatePass::applyRules(uls::ParamOp param, const Recipe &recipe,
       continue;
     std::string twice = placement.add(dim, rule->meshAxes, rule->origin);
     if (!twice.empty())
-      return emitError(rule->location) << "the rules shard two dimensions of " << param.getSymName() << " ["
-                                       << llvm::join(axes, ", ") << "] over " << twice
+      return emitError(rule->location) << "the rules shard two dimensions of " << param.getSymName()
+                                       << " [" << llvm::join(axes, ", ") << "] over " << twice
                                        << "; pin the tensor or take one rule out";
   }
   return success();
 }
 
-/// The dimension that a pin means by Hugging Face's dimension `external`: the major one of those fused in it, whose blocks are
-/// Hugging Face's contiguous ones.
-FailureOr<int64_t> AnnotatePass::findPinnedDim(uls::ParamOp param, const Recipe &recipe, const Pin &pin,
-                                               int64_t external) {
+/// The dimension that a pin means by Hugging Face's dimension `external`: the major one of those
+/// fused in it, whose blocks are Hugging Face's contiguous ones.
+FailureOr<int64_t> AnnotatePass::findPinnedDim(uls::ParamOp param, const Recipe &recipe,
+                                               const Pin &pin, int64_t external) {
   SmallVector<int64_t> fused = param.getExternalDims()[external];
   int64_t ranks = 1;
   for (const std::string &axis : pin.dims[external])
@@ -137,27 +143,32 @@ FailureOr<int64_t> AnnotatePass::findPinnedDim(uls::ParamOp param, const Recipe 
     names.push_back((llvm::cast<StringAttr>(param.getAxes()[dim]).getValue() + "=" +
                      Twine(param.getTensorType().getDimSize(dim)))
                         .str());
-  return emitError(pin.location) << "dimension " << external << " of " << param.getSymName() << " is fused of "
-                                 << llvm::join(names, " × ") << ", and its blocks over "
-                                 << llvm::join(pin.dims[external], "+") << " would cut the first; name the logical "
-                                 << "axis instead, as in {\"" << StringRef(names[fused.size() > 2 ? 1 : 0]).split('=').first
+  return emitError(pin.location) << "dimension " << external << " of " << param.getSymName()
+                                 << " is fused of " << llvm::join(names, " × ")
+                                 << ", and its blocks over " << llvm::join(pin.dims[external], "+")
+                                 << " would cut the first; name the logical "
+                                 << "axis instead, as in {\""
+                                 << StringRef(names[fused.size() > 2 ? 1 : 0]).split('=').first
                                  << "\": \"" << pin.dims[external].front() << "\"}";
 }
 
-LogicalResult AnnotatePass::applyPin(uls::ParamOp param, const Recipe &recipe, const Pin &pin, Placement &placement) {
+LogicalResult AnnotatePass::applyPin(uls::ParamOp param, const Recipe &recipe, const Pin &pin,
+                                     Placement &placement) {
   placement.location = pin.location;
   auto add = [&](int64_t dim, const AxisNames &axes) -> LogicalResult {
     std::string twice = placement.add(dim, axes, pin.origin);
     if (twice.empty())
       return success();
-    return emitError(pin.location) << "the pin shards two dimensions of " << param.getSymName() << " over " << twice;
+    return emitError(pin.location)
+           << "the pin shards two dimensions of " << param.getSymName() << " over " << twice;
   };
   auto names = llvm::to_vector(param.getAxes().getAsValueRange<StringAttr>());
   for (auto &[axis, axes] : pin.named) {
     auto found = llvm::find(names, axis);
     if (found == names.end())
-      return emitError(pin.location) << param.getSymName() << " has no logical axis " << axis << "; it has "
-                                     << llvm::join(names, ", ") << suggestNearest(axis, names);
+      return emitError(pin.location)
+             << param.getSymName() << " has no logical axis " << axis << "; it has "
+             << llvm::join(names, ", ") << suggestNearest(axis, names);
     if (failed(add(found - names.begin(), axes)))
       return failure();
   }
@@ -168,8 +179,9 @@ LogicalResult AnnotatePass::applyPin(uls::ParamOp param, const Recipe &recipe, c
     std::string shape;
     for (int64_t size : external)
       shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-    return emitError(pin.location) << "the pin has " << pin.dims.size() << " dimensions, but " << param.getSymName()
-                                   << " has " << external.size() << ": [" << shape << "]";
+    return emitError(pin.location)
+           << "the pin has " << pin.dims.size() << " dimensions, but " << param.getSymName()
+           << " has " << external.size() << ": [" << shape << "]";
   }
   for (size_t dim = 0; dim < external.size(); ++dim) {
     if (pin.dims[dim].empty())
@@ -181,7 +193,8 @@ LogicalResult AnnotatePass::applyPin(uls::ParamOp param, const Recipe &recipe, c
   return success();
 }
 
-LogicalResult AnnotatePass::annotate(uls::ParamOp param, const Recipe &recipe, Divisibility &divisibility) {
+LogicalResult AnnotatePass::annotate(uls::ParamOp param, const Recipe &recipe,
+                                     Divisibility &divisibility) {
   Placement placement{SmallVector<AxisNames>(param.getTensorType().getRank()), {}, param.getLoc()};
   const Pin *pin = nullptr;
   for (auto [i, candidate] : llvm::enumerate(recipe.pins))
@@ -201,7 +214,8 @@ LogicalResult AnnotatePass::annotate(uls::ParamOp param, const Recipe &recipe, D
     if (!axes.empty())
       divisibility.add(param, dim, axes, placement.origins);
   }
-  param.setShardingAttr(dist::ShardingAttr::getClosed(FlatSymbolRefAttr::get(&getContext(), kMesh), dims));
+  param.setShardingAttr(
+      dist::ShardingAttr::getClosed(FlatSymbolRefAttr::get(&getContext(), kMesh), dims));
   SmallVector<NamedAttribute> origins;
   for (auto &[axis, origin] : placement.origins)
     origins.push_back(builder.getNamedAttr(axis, builder.getStringAttr(origin)));
@@ -225,7 +239,8 @@ LogicalResult AnnotatePass::checkAllUsed(const Recipe &recipe) {
       result = emitError(pin.location) << "\"" << pin.match << "\" matches no parameter"
                                        << suggestNearest(pin.match, names);
   for (const AxisRule &rule : recipe.rules)
-    if (rule.isExplicit && rule.logicalAxis != "batch" && rule.logicalAxis != "seq" && !axes.contains(rule.logicalAxis))
+    if (rule.isExplicit && rule.logicalAxis != "batch" && rule.logicalAxis != "seq" &&
+        !axes.contains(rule.logicalAxis))
       emitWarning(rule.location) << "the rule for " << rule.logicalAxis
                                  << " touches nothing: no parameter of this model has that axis";
   return result;
@@ -237,8 +252,11 @@ void AnnotatePass::runOnOperation() {
     module.emitError("has a mesh already; annotation comes once");
     return signalPassFailure();
   }
-  std::vector<std::string> pins(shard.begin(), shard.end());
-  std::optional<Recipe> resolved = resolveRecipe(&getContext(), {mesh, meshOrder, strategy, recipe, pins, devices});
+  SmallVector<StringRef> texts;
+  StringRef(shard).split(texts, ';', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  std::vector<std::string> pins(texts.begin(), texts.end());
+  std::optional<Recipe> resolved =
+      resolveRecipe(&getContext(), {mesh, meshOrder, strategy, recipe, pins, devices});
   if (!resolved)
     return signalPassFailure();
   pinIsUsed.assign(resolved->pins.size(), false);

@@ -1,4 +1,5 @@
-//===- AssignGroups.cpp - Puts parameters into the optimizer's groups, and freezes some --------===//
+//===- AssignGroups.cpp - Puts parameters into the optimizer's groups, and freezes some
+//--------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -72,7 +73,8 @@ private:
     auto add = [&](const ParameterGroup &group) {
       groups.push_back(builder.getDictionaryAttr(
           {builder.getNamedAttr("match", builder.getStringAttr(group.match)),
-           builder.getNamedAttr("weight_decay_scale", builder.getF64FloatAttr(group.weightDecayScale)),
+           builder.getNamedAttr("weight_decay_scale",
+                                builder.getF64FloatAttr(group.weightDecayScale)),
            builder.getNamedAttr("lr_scale", builder.getF64FloatAttr(group.lrScale))}));
     };
     add(ParameterGroup());
@@ -82,7 +84,8 @@ private:
   }
 
   void reportUnused(LocationAttr location, StringRef pattern, ArrayRef<StringRef> names) {
-    emitError(location) << "\"" << pattern << "\" matches no parameter" << suggestNearest(pattern, names);
+    emitError(location) << "\"" << pattern << "\" matches no parameter"
+                        << suggestNearest(pattern, names);
     signalPassFailure();
   }
 };

@@ -1,4 +1,5 @@
-//===- Divisibility.cpp - All sizes that a mesh does not divide, as one error ------------------===//
+//===- Divisibility.cpp - All sizes that a mesh does not divide, as one error
+//------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -17,8 +18,8 @@ static std::string describeSize(uls::ParamOp param, int64_t dim) {
   ArrayRef<int64_t> shape = param.getTensorType().getShape();
   std::string text = (axes[dim] + " = ").str();
   if (axes[dim] == "heads" && dim + 1 < int64_t(axes.size()) && axes[dim + 1] == "head_group")
-    return text + std::to_string(shape[dim] * shape[dim + 1]) + " in " + std::to_string(shape[dim]) +
-           " groups, one a key/value head,";
+    return text + std::to_string(shape[dim] * shape[dim + 1]) + " in " +
+           std::to_string(shape[dim]) + " groups, one a key/value head,";
   return text + std::to_string(shape[dim]);
 }
 
@@ -50,7 +51,8 @@ LogicalResult Divisibility::report(Operation *where) const {
   if (offenders.empty())
     return success();
   InFlightDiagnostic error = emitError(where->getLoc());
-  error << offenders.size() << (offenders.size() == 1 ? " size is" : " sizes are") << " not divisible by the mesh: ";
+  error << offenders.size() << (offenders.size() == 1 ? " size is" : " sizes are")
+        << " not divisible by the mesh: ";
   bool isFirst = true;
   for (auto &[what, offender] : offenders) {
     error << (isFirst ? "" : "; ") << what << " (" << offender.first;

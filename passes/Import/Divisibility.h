@@ -1,4 +1,5 @@
-//===- Divisibility.h - All sizes that a mesh does not divide, as one error -------- -*- C++ -*-===//
+//===- Divisibility.h - All sizes that a mesh does not divide, as one error -------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +14,8 @@
 
 namespace ulsc {
 
-/// Collects sharded dimensions and reports those that don't divide, together with the sizes that would.
+/// Collects sharded dimensions and reports those that don't divide, together with the sizes that
+/// would.
 class Divisibility {
 public:
   explicit Divisibility(const Recipe &recipe) : recipe(recipe) {}
@@ -32,7 +34,8 @@ private:
   const Recipe &recipe;
   /// By what is not divisible.
   std::map<std::string, Offender> offenders;
-  /// For each mesh axis the greatest common divisor of all it shards, and whether an offender is among that.
+  /// For each mesh axis the greatest common divisor of all it shards, and whether an offender is
+  /// among that.
   std::map<std::string, std::pair<int64_t, bool>> common;
 };
 

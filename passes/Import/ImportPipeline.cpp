@@ -1,4 +1,5 @@
-//===- ImportPipeline.cpp - The stage graph: annotations on an imported model ------------------===//
+//===- ImportPipeline.cpp - The stage graph: annotations on an imported model
+//------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -18,7 +19,7 @@ void ulsc::buildGraphPipeline(OpPassManager &manager, const GraphPipelineOptions
   annotate.devices = options.devices;
   annotate.strategy = options.strategy;
   annotate.recipe = options.recipe;
-  annotate.shard.assign(options.shard.begin(), options.shard.end());
+  annotate.shard = options.shard;
   manager.addPass(createAnnotatePass(annotate));
   // After annotation, so that a wrong recipe is reported once.
   AssignGroupsPassOptions groups;
@@ -30,5 +31,6 @@ void ulsc::buildGraphPipeline(OpPassManager &manager, const GraphPipelineOptions
 
 void ulsc::registerImportPipeline() {
   PassPipelineRegistration<GraphPipelineOptions>(
-      "ulsc-graph-pipeline", "Attaches mesh, shardings and parameter groups to an imported model", buildGraphPipeline);
+      "ulsc-graph-pipeline", "Attaches mesh, shardings and parameter groups to an imported model",
+      buildGraphPipeline);
 }

@@ -25,7 +25,9 @@ struct GraphPipelineOptions : public mlir::PassPipelineOptions<GraphPipelineOpti
   Option<int64_t> devices{*this, "devices", llvm::cl::desc("number of devices"), llvm::cl::init(0)};
   Option<std::string> strategy{*this, "strategy", llvm::cl::desc("presets joined by +")};
   Option<std::string> recipe{*this, "recipe", llvm::cl::desc("path of a JSON recipe")};
-  ListOption<std::string> shard{*this, "shard", llvm::cl::desc("pins, as PATTERN=DIMS")};
+  /// Not a list: dimensions are separated by commas, as the elements of a list are.
+  Option<std::string> shard{*this, "shard",
+                            llvm::cl::desc("pins, as PATTERN=DIMS, separated by ;")};
 };
 
 /// Attaches mesh, shardings and parameter groups to an imported model.

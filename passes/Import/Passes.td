@@ -37,7 +37,7 @@ def AnnotatePass : Pass<"ulsc-annotate", "::mlir::ModuleOp"> {
     Option<"devices", "devices", "int64_t", "0", "number of devices, which resolves an axis of size *">,
     Option<"strategy", "strategy", "std::string", "", "presets joined by +">,
     Option<"recipe", "recipe", "std::string", "", "path of a JSON recipe">,
-    ListOption<"shard", "shard", "std::string", "pins, as PATTERN=DIMS">
+    Option<"shard", "shard", "std::string", "", "pins, as PATTERN=DIMS, separated by ;">
   ];
   let dependentDialects = ["::ulsc::dist::DistDialect", "::ulsc::uls::UlsDialect"];
 }

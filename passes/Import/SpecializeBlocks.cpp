@@ -1,4 +1,5 @@
-//===- SpecializeBlocks.cpp - Clones blocks whose layers are annotated differently -------------===//
+//===- SpecializeBlocks.cpp - Clones blocks whose layers are annotated differently
+//-------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -48,7 +49,8 @@ private:
     Builder builder(&getContext());
     for (Value argument : call.getArguments()) {
       auto materialize = argument.getDefiningOp<uls::MaterializeOp>();
-      auto param = materialize ? symbols.lookup<uls::ParamOp>(materialize.getParameter()) : uls::ParamOp();
+      auto param =
+          materialize ? symbols.lookup<uls::ParamOp>(materialize.getParameter()) : uls::ParamOp();
       dist::ShardingAttr sharding = param ? param.getShardingAttr() : dist::ShardingAttr();
       shardings.push_back(sharding ? Attribute(sharding) : Attribute(builder.getUnitAttr()));
     }

@@ -26,7 +26,8 @@ using namespace ulsc::lower;
 /// The runtime's name for the entry.
 static constexpr StringLiteral kEntryName = "ulsc_step";
 
-/// Gives each use of a splat constant its own: it costs a fill, and accumulators that start as zeros must not share.
+/// Gives each use of a splat constant its own: it costs a fill, and accumulators that start as
+/// zeros must not share.
 static void splitConstants(Operation *function) {
   SmallVector<uls::ConstantOp> constants;
   function->walk([&](uls::ConstantOp op) { constants.push_back(op); });
@@ -63,7 +64,8 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
       visit(block, state, visited, order);
     SmallVector<Operation *> done;
     for (uls::BlockOp block : order) {
-      BufferEmitter emitter(state, block.getEntry(), block.getSymName(), state.collectives.getCalls(block.getSymName()),
+      BufferEmitter emitter(state, block.getEntry(), block.getSymName(),
+                            state.collectives.getCalls(block.getSymName()),
                             state.signatures.find(block.getSymName())->second);
       if (failed(emitter.emitBlock(block)))
         return signalPassFailure();
@@ -75,7 +77,10 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
       auto function = emitter.emitStep(step);
       if (failed(function))
         return signalPassFailure();
-      (*function)->setAttr("exec.collective_slots", Builder(module.getContext()).getI64IntegerAttr(state.slots[kEntryName]));
+      Builder builder(module.getContext());
+      (*function)->setAttr("exec.collective_slots",
+                           builder.getI64IntegerAttr(state.slots[kEntryName]));
+      (*function)->setAttr("exec.threads", builder.getI64IntegerAttr(threads));
       done.push_back(step);
     }
     for (Operation *op : done)
@@ -90,7 +95,8 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
       state.signatures[block.getSymName()] = getSignature(block, calls[block.getSymName()]);
   }
 
-  static void visit(uls::BlockOp block, ModuleState &state, llvm::StringSet<> &visited, SmallVectorImpl<uls::BlockOp> &order) {
+  static void visit(uls::BlockOp block, ModuleState &state, llvm::StringSet<> &visited,
+                    SmallVectorImpl<uls::BlockOp> &order) {
     if (!visited.insert(block.getSymName()).second)
       return;
     block.walk([&](uls::CallOp call) {

@@ -25,14 +25,12 @@ using namespace ulsc;
 
 namespace {
 struct AttachManifest : ulsc::impl::AttachManifestPassBase<AttachManifest> {
-  using AttachManifestPassBase::AttachManifestPassBase;
-
   void runOnOperation() override {
     ModuleOp module = getOperation();
     // A program that was written by hand at the exec stage describes itself, or not at all.
     if (!module->hasAttr("uls.model"))
       return;
-    auto manifest = buildManifest(module, threads);
+    auto manifest = buildManifest(module);
     if (failed(manifest))
       return signalPassFailure();
     module->setAttr("exec.manifest", StringAttr::get(&getContext(), *manifest));
@@ -40,7 +38,8 @@ struct AttachManifest : ulsc::impl::AttachManifestPassBase<AttachManifest> {
       if (isa<uls::ParamOp, uls::StateOp, dist::MeshOp>(op))
         op.erase();
     for (NamedAttribute attribute : llvm::to_vector(module->getDiscardableAttrs()))
-      if (attribute.getName() != "exec.manifest" && !attribute.getName().getValue().starts_with("llvm."))
+      if (attribute.getName() != "exec.manifest" &&
+          !attribute.getName().getValue().starts_with("llvm."))
         module->removeDiscardableAttr(attribute.getName());
   }
 };

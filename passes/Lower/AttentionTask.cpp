@@ -12,12 +12,15 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::lower;
 
-/// Query rows that a task takes at a time: enough for the matrix products, few enough for the cache.
+/// Query rows that a task takes at a time: enough for the matrix products, few enough for the
+/// cache.
 static constexpr int64_t maxBlock = 64;
 
-template <typename Op> AttentionShape::AttentionShape(Op op) {
+template <typename Op>
+AttentionShape::AttentionShape(Op op) {
   auto q = cast<MemRefType>(op.getQ().getType()), keys = cast<MemRefType>(op.getK().getType());
-  b = q.getDimSize(0), s = q.getDimSize(1), k = q.getDimSize(2), g = q.getDimSize(3), d = q.getDimSize(4);
+  b = q.getDimSize(0), s = q.getDimSize(1), k = q.getDimSize(2), g = q.getDimSize(3),
+  d = q.getDimSize(4);
   t = keys.getDimSize(1);
   block = std::min(s, maxBlock);
   element = q.getElementType();
@@ -44,7 +47,8 @@ int64_t AttentionShape::scratchBytes(bool isGradient) const {
   return 4 * roundUp(floats);
 }
 
-AttentionTask::AttentionTask(CodeBuilder &code, const AttentionShape &shape, LLVM::LLVMFuncOp function)
+AttentionTask::AttentionTask(CodeBuilder &code, const AttentionShape &shape,
+                             LLVM::LLVMFuncOp function)
     : code(code), shape(shape), function(function) {}
 
 void AttentionTask::loadArguments(unsigned buffers) {
@@ -85,7 +89,8 @@ Value AttentionTask::takeScratch(int64_t elements) {
 
 /// Where the head's first key lies in a buffer of k's layout.
 Value AttentionTask::keyBase(Value pointer) {
-  Value index = code.add(code.mul(batch, code.i64(shape.t * shape.k * shape.d)), code.mul(head, code.i64(shape.d)));
+  Value index = code.add(code.mul(batch, code.i64(shape.t * shape.k * shape.d)),
+                         code.mul(head, code.i64(shape.d)));
   return code.address(pointer, index, shape.element);
 }
 
@@ -104,16 +109,18 @@ static void forMatrix(CodeBuilder &code, Value rows, int64_t columns, Value stri
 
 void AttentionTask::widenKeys(Value pointer, Value to) {
   Value from = keyBase(pointer);
-  forMatrix(code, code.i64(shape.t), shape.d, code.i64(shape.k * shape.d), code.i64(shape.d), [&](Value x, Value y) {
-    code.store(code.load(from, x, shape.element), to, y, code.f32Type());
-  });
+  forMatrix(code, code.i64(shape.t), shape.d, code.i64(shape.k * shape.d), code.i64(shape.d),
+            [&](Value x, Value y) {
+              code.store(code.load(from, x, shape.element), to, y, code.f32Type());
+            });
 }
 
 void AttentionTask::narrowKeys(Value from, Value pointer) {
   Value to = keyBase(pointer);
-  forMatrix(code, code.i64(shape.t), shape.d, code.i64(shape.d), code.i64(shape.k * shape.d), [&](Value x, Value y) {
-    code.store(code.load(from, x, code.f32Type()), to, y, shape.element);
-  });
+  forMatrix(code, code.i64(shape.t), shape.d, code.i64(shape.d), code.i64(shape.k * shape.d),
+            [&](Value x, Value y) {
+              code.store(code.load(from, x, code.f32Type()), to, y, shape.element);
+            });
 }
 
 void AttentionTask::zeroKeys(Value pointer, Value stride) {
@@ -159,7 +166,8 @@ void AttentionTask::setBlock(Value groupIndex, Value blockIndex) {
 }
 
 std::pair<Value, Value> AttentionTask::widenRows(Value pointer, Value to) {
-  Value from = code.address(pointer, code.mul(statisticIndex(code.i64(0)), code.i64(shape.d)), shape.element);
+  Value from = code.address(pointer, code.mul(statisticIndex(code.i64(0)), code.i64(shape.d)),
+                            shape.element);
   int64_t stride = shape.k * shape.g * shape.d;
   if (shape.isWide())
     return {from, code.i64(stride)};
@@ -170,7 +178,8 @@ std::pair<Value, Value> AttentionTask::widenRows(Value pointer, Value to) {
 }
 
 void AttentionTask::narrowRows(Value from, Value stride, Value pointer, Value factors) {
-  Value to = code.address(pointer, code.mul(statisticIndex(code.i64(0)), code.i64(shape.d)), shape.element);
+  Value to = code.address(pointer, code.mul(statisticIndex(code.i64(0)), code.i64(shape.d)),
+                          shape.element);
   code.loop(code.i64(0), rows, code.i64(1), {}, [&](Value row, ValueRange) {
     Value scale = factors ? code.load(factors, row, code.f32Type()) : Value();
     Value x = code.mul(row, stride), y = code.mul(row, code.i64(shape.k * shape.g * shape.d));
@@ -188,20 +197,26 @@ void AttentionTask::setCount() {
   count = code.i64(shape.t);
   if (!shape.isCausal)
     return;
-  auto latest = code.loop(code.i64(0), rows, code.i64(1), {positionOf(code.i64(0))}, [&](Value row, ValueRange carried) {
-    return SmallVector<Value>{arith::MaxSIOp::create(code.b, code.loc, carried[0], positionOf(row))};
-  });
+  auto latest = code.loop(code.i64(0), rows, code.i64(1), {positionOf(code.i64(0))},
+                          [&](Value row, ValueRange carried) {
+                            return SmallVector<Value>{arith::MaxSIOp::create(
+                                code.b, code.loc, carried[0], positionOf(row))};
+                          });
   Value base = code.mul(batch, code.i64(shape.t));
-  auto end = code.loop(code.i64(0), code.i64(shape.t), code.i64(1), {code.i64(1)}, [&](Value key, ValueRange carried) {
-    Value position = code.load(kvPositions, code.add(base, key), code.i32Type());
-    Value isBefore = code.cmpi(arith::CmpIPredicate::sle, position, latest.getResult(0));
-    Value next = code.select(isBefore, code.add(key, code.i64(1)), code.i64(1));
-    return SmallVector<Value>{arith::MaxSIOp::create(code.b, code.loc, carried[0], next)};
-  });
+  auto end = code.loop(
+      code.i64(0), code.i64(shape.t), code.i64(1), {code.i64(1)},
+      [&](Value key, ValueRange carried) {
+        Value position = code.load(kvPositions, code.add(base, key), code.i32Type());
+        Value isBefore = code.cmpi(arith::CmpIPredicate::sle, position, latest.getResult(0));
+        Value next = code.select(isBefore, code.add(key, code.i64(1)), code.i64(1));
+        return SmallVector<Value>{arith::MaxSIOp::create(code.b, code.loc, carried[0], next)};
+      });
   count = end.getResult(0);
 }
 
-Value AttentionTask::positionOf(Value row) { return code.load(qPositions, queryIndex(row), code.i32Type()); }
+Value AttentionTask::positionOf(Value row) {
+  return code.load(qPositions, queryIndex(row), code.i32Type());
+}
 
 Value AttentionTask::segmentOf(Value row) {
   return shape.hasSegments ? code.load(qSegments, queryIndex(row), code.i32Type()) : Value();
@@ -210,9 +225,11 @@ Value AttentionTask::segmentOf(Value row) {
 Value AttentionTask::isVisible(Value rowPosition, Value rowSegment, Value key) {
   Value index = code.add(code.mul(batch, code.i64(shape.t)), key), visible;
   if (shape.isCausal)
-    visible = code.cmpi(arith::CmpIPredicate::sle, code.load(kvPositions, index, code.i32Type()), rowPosition);
+    visible = code.cmpi(arith::CmpIPredicate::sle, code.load(kvPositions, index, code.i32Type()),
+                        rowPosition);
   if (shape.hasSegments) {
-    Value isSame = code.cmpi(arith::CmpIPredicate::eq, code.load(kvSegments, index, code.i32Type()), rowSegment);
+    Value isSame = code.cmpi(arith::CmpIPredicate::eq, code.load(kvSegments, index, code.i32Type()),
+                             rowSegment);
     visible = visible ? Value(arith::AndIOp::create(code.b, code.loc, visible, isSame)) : isSame;
   }
   return visible;
@@ -234,13 +251,14 @@ Value AttentionTask::dropoutFactor(Value row, Value key) {
 }
 
 void AttentionTask::emitScores(Value scores) {
-  gemm(false, true, rows, count, code.i64(shape.d), shape.scale, qMatrix, qStride, kMatrix, kStride, 0.0f, scores,
-       code.i64(shape.t));
+  gemm(false, true, rows, count, code.i64(shape.d), shape.scale, qMatrix, qStride, kMatrix, kStride,
+       0.0f, scores, code.i64(shape.t));
 }
 
-void AttentionTask::gemm(bool transposeA, bool transposeB, Value m, Value n, Value k, float alpha, Value a, Value lda,
-                         Value b, Value ldb, float beta, Value c, Value ldc) {
+void AttentionTask::gemm(bool transposeA, bool transposeB, Value m, Value n, Value k, float alpha,
+                         Value a, Value lda, Value b, Value ldb, float beta, Value c, Value ldc) {
   RuntimeCalls runtime(function->getParentOfType<ModuleOp>());
-  runtime.call(code, "ulsc_gemm_tile", {code.i64(transposeA), code.i64(transposeB), m, n, k, code.f32(alpha), a, lda, b,
-                                        ldb, code.f32(beta), c, ldc});
+  runtime.call(code, "ulsc_gemm_tile",
+               {code.i64(transposeA), code.i64(transposeB), m, n, k, code.f32(alpha), a, lda, b,
+                ldb, code.f32(beta), c, ldc});
 }

@@ -22,7 +22,8 @@ struct AttentionShape {
   uint64_t dropoutKey = 0;
   llvm::SmallVector<int64_t> dropoutSizes;
 
-  template <typename Op> explicit AttentionShape(Op op);
+  template <typename Op>
+  explicit AttentionShape(Op op);
   int64_t blocks() const { return (s + block - 1) / block; }
   bool isWide() const { return element.isF32(); }
   /// Bytes of one thread's scratch, a multiple of the alignment.
@@ -42,9 +43,11 @@ public:
   void setHead(mlir::Value batch, mlir::Value head);
   /// Sets the group and the first row; returns nothing but fills in the members below.
   void setBlock(mlir::Value groupIndex, mlir::Value blockIndex);
-  /// f32 rows of the block at `pointer` in the layout of q, through `scratch` where they are narrow.
+  /// f32 rows of the block at `pointer` in the layout of q, through `scratch` where they are
+  /// narrow.
   std::pair<mlir::Value, mlir::Value> widenRows(mlir::Value pointer, mlir::Value scratch);
-  /// Writes f32 rows of the block to `pointer` in the layout of q, each times `factors[row]` if not null.
+  /// Writes f32 rows of the block to `pointer` in the layout of q, each times `factors[row]` if not
+  /// null.
   void narrowRows(mlir::Value from, mlir::Value stride, mlir::Value pointer, mlir::Value factors);
   /// scores = scale * Q K^T of the block, `count` keys.
   void emitScores(mlir::Value scores);
@@ -56,8 +59,9 @@ public:
   mlir::Value statisticIndex(mlir::Value row);
   /// 1/(1-rate) where the element is kept and 0 where it is dropped; null without dropout.
   mlir::Value dropoutFactor(mlir::Value row, mlir::Value key);
-  void gemm(bool transposeA, bool transposeB, mlir::Value m, mlir::Value n, mlir::Value k, float alpha, mlir::Value a,
-            mlir::Value lda, mlir::Value b, mlir::Value ldb, float beta, mlir::Value c, mlir::Value ldc);
+  void gemm(bool transposeA, bool transposeB, mlir::Value m, mlir::Value n, mlir::Value k,
+            float alpha, mlir::Value a, mlir::Value lda, mlir::Value b, mlir::Value ldb, float beta,
+            mlir::Value c, mlir::Value ldc);
   /// Copies between an f32 matrix of T rows and the layout of k.
   void widenKeys(mlir::Value pointer, mlir::Value to);
   void narrowKeys(mlir::Value from, mlir::Value pointer);

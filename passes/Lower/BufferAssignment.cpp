@@ -41,11 +41,12 @@ static int64_t getViewOffset(Operation *op) {
 // Signatures
 //===---------------------------------------------------------------------------------------===//
 
-/// Whether nobody reads `argument` of `call` after it: made by an op of the same block, seen through no view, and last
-/// used there.
+/// Whether nobody reads `argument` of `call` after it: made by an op of the same block, seen
+/// through no view, and last used there.
 static bool diesAtCall(uls::CallOp call, Value argument) {
   Operation *producer = argument.getDefiningOp();
-  if (!isTensor(argument) || !producer || producer->getBlock() != call->getBlock() || !argument.hasOneUse())
+  if (!isTensor(argument) || !producer || producer->getBlock() != call->getBlock() ||
+      !argument.hasOneUse())
     return false;
   return isa<uls::CallOp, exec::ApplyOp, exec::ContractOp>(producer);
 }
@@ -69,7 +70,8 @@ Signature lower::getSignature(uls::BlockOp block, ArrayRef<uls::CallOp> calls) {
 // Classes of single values
 //===---------------------------------------------------------------------------------------===//
 
-BufferAssignment::BufferAssignment(Block &body, const SymbolTable &symbols, const llvm::StringMap<Signature> &signatures,
+BufferAssignment::BufferAssignment(Block &body, const SymbolTable &symbols,
+                                   const llvm::StringMap<Signature> &signatures,
                                    const Signature &own)
     : timeline(body), body(body), symbols(symbols), signatures(signatures), own(own) {
   for (BlockArgument argument : body.getArguments()) {
@@ -78,7 +80,8 @@ BufferAssignment::BufferAssignment(Block &body, const SymbolTable &symbols, cons
     // An argument that is not given away is read-only: it lives throughout.
     unsigned index = argument.getArgNumber();
     bool isWritable = own.isDonated[index] || llvm::is_contained(own.accumulatorOf, index);
-    classes.create(argument, 0, isWritable ? timeline.getLastUse(argument) : timeline.getEnd(), /*isPinned=*/true);
+    classes.create(argument, 0, isWritable ? timeline.getLastUse(argument) : timeline.getEnd(),
+                   /*isPinned=*/true);
   }
   createPersistents();
   createValues(body);
@@ -99,12 +102,10 @@ void BufferAssignment::createPersistents() {
   body.walk([&](exec::GetOp get) {
     unsigned id = create(get.getName(), get.getType());
     bool isWritten = written.contains(get.getName());
-    classes.add(id, get.getResult(), 0, 0, isWritten ? timeline.getLastUse(get.getResult()) : timeline.getEnd());
+    classes.add(id, get.getResult(), 0, 0,
+                isWritten ? timeline.getLastUse(get.getResult()) : timeline.getEnd());
   });
-  body.walk([&](exec::PutOp put) {
-    unsigned id = create(put.getName(), put.getValue().getType());
-    classes.occupy(id, timeline.getPoint(put), timeline.getEnd(), put);
-  });
+  body.walk([&](exec::PutOp put) { create(put.getName(), put.getValue().getType()); });
 }
 
 void BufferAssignment::createValues(Block &block) {
@@ -127,19 +128,23 @@ void BufferAssignment::createValue(Value value) {
     return;
   // One microbatch of the inputs is memory that exists, and no one writes it.
   bool isPinned = value.getDefiningOp<uls::MicrobatchOp>() != nullptr;
-  classes.create(value, timeline.getStart(value), isPinned ? timeline.getEnd() : timeline.getLastUse(value), isPinned);
+  classes.create(value, timeline.getStart(value),
+                 isPinned ? timeline.getEnd() : timeline.getLastUse(value), isPinned);
 }
 
 void BufferAssignment::createView(Operation *op, Value source) {
   Value view = op->getResult(0);
   Place place = classes.getPlace(source);
-  classes.add(place.classId, view, place.offset + getViewOffset(op), timeline.getStart(view), timeline.getLastUse(view));
+  classes.add(place.classId, view, place.offset + getViewOffset(op), timeline.getStart(view),
+              timeline.getLastUse(view));
 }
 
 void BufferAssignment::createLoop(uls::MicrobatchesOp loop) {
   Block &inner = loop.getBody().front();
-  for (auto [argument, result] : llvm::zip_equal(inner.getArguments().drop_front(), loop.getResults())) {
-    unsigned id = classes.create(argument, timeline.getStart(argument), timeline.getLastUse(argument));
+  for (auto [argument, result] :
+       llvm::zip_equal(inner.getArguments().drop_front(), loop.getResults())) {
+    unsigned id =
+        classes.create(argument, timeline.getStart(argument), timeline.getLastUse(argument));
     classes.add(id, result, 0, timeline.getStart(result), timeline.getLastUse(result));
   }
   createValues(inner);
@@ -152,7 +157,8 @@ void BufferAssignment::createResults() {
     if (auto argument = own.accumulatorOf[i]) {
       resultClasses.push_back(classes.getPlace(body.getArgument(*argument)).classId);
     } else {
-      resultClasses.push_back(classes.createPinned(exec::getBytes(cast<ShapedType>(value.getType()))));
+      resultClasses.push_back(
+          classes.createPinned(exec::getBytes(cast<ShapedType>(value.getType()))));
     }
     classes.occupy(resultClasses.back(), point, timeline.getEnd(), yield);
   }
@@ -163,7 +169,9 @@ void BufferAssignment::createResults() {
 //===---------------------------------------------------------------------------------------===//
 
 /// The collectives of a function with the ops where they start and end.
-static void forEachCollective(Block &body, function_ref<void(dist::CollectiveOpInterface, Operation *, Operation *)> visit) {
+static void
+forEachCollective(Block &body,
+                  function_ref<void(dist::CollectiveOpInterface, Operation *, Operation *)> visit) {
   body.walk([&](dist::CollectiveOpInterface collective) {
     auto start = dyn_cast<dist::StartOp>(collective->getParentOp());
     if (!start)
@@ -173,31 +181,33 @@ static void forEachCollective(Block &body, function_ref<void(dist::CollectiveOpI
 }
 
 void BufferAssignment::tieCollectives() {
-  forEachCollective(body, [&](dist::CollectiveOpInterface collective, Operation *start, Operation *wait) {
-    int64_t from = timeline.getPoint(start), until = timeline.getPoint(wait);
-    bool mayBeInPlace = isa<dist::AllReduceOp>(collective);
-    // Results fill while the collective is under way.
-    for (Value result : wait->getResults())
-      if (from != until)
-        classes.extend(result, from, until);
-    for (auto [operand, result] : llvm::zip_equal(collective.getInputs(), wait->getResults())) {
-      if (mayBeInPlace)
-        classes.allow(operand, result);
-      if (!(mayBeInPlace && classes.tie(operand, result)))
-        classes.extend(operand, from, until);
-    }
-  });
+  forEachCollective(
+      body, [&](dist::CollectiveOpInterface collective, Operation *start, Operation *wait) {
+        int64_t from = timeline.getPoint(start), until = timeline.getPoint(wait);
+        bool mayBeInPlace = isa<dist::AllReduceOp>(collective);
+        // Results fill while the collective is under way.
+        for (Value result : wait->getResults())
+          if (from != until)
+            classes.extend(result, from, until);
+        for (auto [operand, result] : llvm::zip_equal(collective.getInputs(), wait->getResults())) {
+          if (mayBeInPlace)
+            classes.allow(operand, result);
+          if (!(mayBeInPlace && classes.tie(operand, result)))
+            classes.extend(operand, from, until);
+        }
+      });
 }
 
-void BufferAssignment::request(const void *ending, const void *starting, bool isRequired, std::function<void()> join) {
+void BufferAssignment::request(const void *ending, const void *starting, bool isRequired,
+                               std::function<void()> join) {
   classes.allow(ending, starting);
   ties.push_back({isRequired, std::move(join)});
 }
 
 void BufferAssignment::tieAll() {
   body.walk([&](Operation *op) { collectTies(op); });
-  // What saves a copy comes before what saves memory; from the end, for where a value is to end up decides where it is
-  // made.
+  // What saves a copy comes before what saves memory; from the end, for where a value is to end up
+  // decides where it is made.
   for (Tie &tie : llvm::reverse(ties))
     if (tie.isRequired)
       tie.join();
@@ -213,9 +223,15 @@ void BufferAssignment::collectTies(Operation *op) {
   };
   if (auto put = dyn_cast<exec::PutOp>(op)) {
     unsigned id = persistents.lookup(put.getName()).classId;
-    request(put.getValue().getAsOpaquePointer(), op, true, [=] { classes.join(put->getOperand(0), id, 0); });
+    // The value stays; where it can't be made in place, its copy does.
+    classes.extend(put->getOperand(0), timeline.getPoint(op), timeline.getEnd());
+    ties.push_back({true, [=] {
+                      if (!classes.join(put->getOperand(0), id, 0))
+                        classes.occupy(id, timeline.getPoint(op), timeline.getEnd(), op);
+                    }});
   } else if (auto loop = dyn_cast<uls::MicrobatchesOp>(op)) {
-    for (auto [init, argument] : llvm::zip_equal(loop.getInits(), loop.getBody().front().getArguments().drop_front()))
+    for (auto [init, argument] :
+         llvm::zip_equal(loop.getInits(), loop.getBody().front().getArguments().drop_front()))
       require(init, argument);
   } else if (isa<uls::YieldOp>(op) && op->getBlock() == &body) {
     for (auto [i, value] : llvm::enumerate(op->getOperands()))
@@ -243,7 +259,8 @@ void BufferAssignment::collectCallTies(uls::CallOp call) {
     if (!argument)
       continue;
     Value operand = call.getArguments()[*argument], result = call.getResult(i);
-    request(operand.getAsOpaquePointer(), result.getAsOpaquePointer(), true, [=] { classes.tie(operand, result); });
+    request(operand.getAsOpaquePointer(), result.getAsOpaquePointer(), true,
+            [=] { classes.tie(operand, result); });
   }
 }
 
@@ -264,7 +281,8 @@ void BufferAssignment::collectApplyTies(exec::ApplyOp apply) {
   bool isScatter = kernel.getKind() == exec::KernelKind::Scatter;
   for (auto [o, result] : llvm::enumerate(apply.getResults()))
     for (Value input : apply.getInputs()) {
-      if (exec::getBytes(cast<ShapedType>(input.getType())) != exec::getBytes(cast<ShapedType>(result.getType())))
+      if (exec::getBytes(cast<ShapedType>(input.getType())) !=
+          exec::getBytes(cast<ShapedType>(result.getType())))
         continue;
       // Every operand that is this value has to allow it.
       bool isAllowed = true;

@@ -17,10 +17,12 @@
 
 namespace ulsc::lower {
 
-/// How a block is called: which results are written over which arguments, which arguments no one reads after the call.
+/// How a block is called: which results are written over which arguments, which arguments no one
+/// reads after the call.
 struct Signature {
-  llvm::SmallVector<std::optional<unsigned>> accumulatorOf; ///< per result, the argument that it overwrites
-  llvm::SmallVector<bool> isDonated;                        ///< per argument
+  llvm::SmallVector<std::optional<unsigned>>
+      accumulatorOf;                 ///< per result, the argument that it overwrites
+  llvm::SmallVector<bool> isDonated; ///< per argument
 };
 
 /// The signature of a block: accumulators from its attributes, donations from all its calls.
@@ -44,7 +46,8 @@ public:
   BufferClasses classes;
   Timeline timeline;
   llvm::StringMap<Persistent> persistents;
-  /// Per result of the block, the class that the caller gives for it; the accumulator's for those that have one.
+  /// Per result of the block, the class that the caller gives for it; the accumulator's for those
+  /// that have one.
   llvm::SmallVector<unsigned> resultClasses;
 
 private:
@@ -60,7 +63,8 @@ private:
   void collectCallTies(uls::CallOp call);
   void collectConcatTies(uls::ConcatOp concat);
   void collectApplyTies(exec::ApplyOp apply);
-  void request(const void *ending, const void *starting, bool isRequired, std::function<void()> join);
+  void request(const void *ending, const void *starting, bool isRequired,
+               std::function<void()> join);
 
   /// A wish that two values share memory.
   struct Tie {

@@ -47,7 +47,8 @@ int64_t Timeline::getLastUse(Value value) const {
   int64_t last = getStart(value);
   Block *block = value.getParentBlock();
   for (Operation *user : value.getUsers()) {
-    // A started collective reads its operands until the wait; that is the buffers' assignment to say. Here the start counts.
+    // A started collective reads its operands until the wait; that is the buffers' assignment to
+    // say. Here the start counts.
     Operation *at = block->findAncestorOpInBlock(*user);
     bool isNested = at != user && isa<uls::MicrobatchesOp>(at);
     last = std::max(last, points.lookup(isNested ? getLastOp(at) : at));
@@ -59,7 +60,9 @@ int64_t Timeline::getLastUse(Value value) const {
 // Classes
 //===---------------------------------------------------------------------------------------===//
 
-static int64_t getValueBytes(Value value) { return exec::getBytes(cast<ShapedType>(value.getType())); }
+static int64_t getValueBytes(Value value) {
+  return exec::getBytes(cast<ShapedType>(value.getType()));
+}
 
 unsigned BufferClasses::create(Value value, int64_t start, int64_t end, bool isPinned) {
   unsigned id = classes.size();
@@ -105,7 +108,8 @@ bool BufferClasses::canJoin(const BufferClass &from, const BufferClass &to, int6
     return false;
   for (const Occupancy &a : from.occupancies)
     for (const Occupancy &b : to.occupancies) {
-      bool sharesBytes = a.offset + shift < b.offset + b.bytes && b.offset < a.offset + shift + a.bytes;
+      bool sharesBytes =
+          a.offset + shift < b.offset + b.bytes && b.offset < a.offset + shift + a.bytes;
       bool sharesTime = a.start <= b.end && b.start <= a.end;
       if (sharesBytes && sharesTime && !mayMeet(a, b))
         return false;
@@ -141,5 +145,6 @@ bool BufferClasses::tie(Value operand, Value result) {
   // The class that exists already, or else the larger, takes in the other.
   const BufferClass &a = classes[from.classId], &b = classes[to.classId];
   bool intoOperand = a.isPinned || (!b.isPinned && a.bytes > b.bytes);
-  return intoOperand ? join(result, from.classId, from.offset) : join(operand, to.classId, to.offset);
+  return intoOperand ? join(result, from.classId, from.offset)
+                     : join(operand, to.classId, to.offset);
 }

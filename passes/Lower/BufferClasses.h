@@ -4,12 +4,14 @@
 //
 //===---------------------------------------------------------------------------------------===//
 //
-// Values are put into classes; a class is one buffer, and a value a range of its bytes. Classes are joined as a register
-// allocator joins live ranges for copies: where an op could write its result over an operand, the two classes become one
-// if no two of their values are live at once in the same bytes, but for that operand and that result at that op.
+// Values are put into classes; a class is one buffer, and a value a range of its bytes. Classes are
+// joined as a register allocator joins live ranges for copies: where an op could write its result
+// over an operand, the two classes become one if no two of their values are live at once in the
+// same bytes, but for that operand and that result at that op.
 //
-// Time is counted in points: op number i (in pre-order, loops included) reads and writes at point i. A value lives from the
-// point of its definition to that of its last use; a value from outside a loop that is used in it lives to the loop's end.
+// Time is counted in points: op number i (in pre-order, loops included) reads and writes at point
+// i. A value lives from the point of its definition to that of its last use; a value from outside a
+// loop that is used in it lives to the loop's end.
 //
 //===---------------------------------------------------------------------------------------===//
 #ifndef ULSC_PASSES_LOWER_BUFFERCLASSES_H
@@ -47,7 +49,8 @@ struct Place {
   int64_t offset = 0; ///< bytes
 };
 
-/// Bytes of a class that are in use for a while, and by what: a value, or an op that fills memory at the end.
+/// Bytes of a class that are in use for a while, and by what: a value, or an op that fills memory
+/// at the end.
 struct Occupancy {
   int64_t start, end; ///< points, inclusive
   int64_t offset, bytes;
@@ -57,7 +60,8 @@ struct Occupancy {
 /// One buffer to be.
 struct BufferClass {
   int64_t bytes = 0;
-  /// An argument, a persistent buffer: memory that exists; at most one of two joined classes may be so.
+  /// An argument, a persistent buffer: memory that exists; at most one of two joined classes may be
+  /// so.
   bool isPinned = false;
   /// The first value that fills it, which gives the buffer its type.
   mlir::Value leader;
@@ -83,13 +87,15 @@ public:
   BufferClass &getClass(unsigned id) { return classes[id]; }
   unsigned size() const { return classes.size(); }
 
-  /// Says that what starts may start where what ends does, at the point where both do: an op may write the one over the other.
+  /// Says that what starts may start where what ends does, at the point where both do: an op may
+  /// write the one over the other.
   void allow(const void *ending, const void *starting) { allowed.insert({ending, starting}); }
   void allow(mlir::Value ending, mlir::Value starting) {
     allow(ending.getAsOpaquePointer(), starting.getAsOpaquePointer());
   }
 
-  /// Joins the class of `value` into `target` so that `value` comes to lie at `offset` there. Whether it could be done.
+  /// Joins the class of `value` into `target` so that `value` comes to lie at `offset` there.
+  /// Whether it could be done.
   bool join(mlir::Value value, unsigned target, int64_t offset);
 
   /// Has both values share memory, whichever class takes in the other. Whether it could be done.

@@ -22,11 +22,15 @@ static MemRefType getMemRef(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
-BufferEmitter::BufferEmitter(ModuleState &state, Block &body, StringRef name, int64_t runs, const Signature &signature)
+BufferEmitter::BufferEmitter(ModuleState &state, Block &body, StringRef name, int64_t runs,
+                             const Signature &signature)
     : state(state), body(body), name(name), runs(runs), signature(signature),
-      assignment(body, state.symbols, state.signatures, signature), builder(body.getParentOp()->getContext()) {
+      assignment(body, state.symbols, state.signatures, signature),
+      builder(body.getParentOp()->getContext()) {
   // Callees run while this function's collectives are under way: their slots come first.
-  body.walk([&](uls::CallOp call) { firstSlot = std::max(firstSlot, state.slots.lookup(call.getCallee())); });
+  body.walk([&](uls::CallOp call) {
+    firstSlot = std::max(firstSlot, state.slots.lookup(call.getCallee()));
+  });
   slotCount = firstSlot;
 }
 
@@ -72,11 +76,12 @@ FailureOr<exec::FunctionOp> BufferEmitter::emitBlock(uls::BlockOp block) {
     if (!accumulator)
       types.push_back(getMemRef(type));
   builder.setInsertionPoint(block);
-  auto function = exec::FunctionOp::create(builder, block.getLoc(), builder.getStringAttr(name),
-                                           TypeAttr::get(builder.getFunctionType(types, {})),
-                                           builder.getStringAttr("private"), ArrayAttr(), ArrayAttr(), IntegerAttr(),
-                                           UnitAttr(), DictionaryAttr());
-  target = builder.createBlock(&function.getBody(), {}, types, SmallVector<Location>(types.size(), block.getLoc()));
+  auto function = exec::FunctionOp::create(
+      builder, block.getLoc(), builder.getStringAttr(name),
+      TypeAttr::get(builder.getFunctionType(types, {})), builder.getStringAttr("private"),
+      ArrayAttr(), ArrayAttr(), IntegerAttr(), UnitAttr(), DictionaryAttr());
+  target = builder.createBlock(&function.getBody(), {}, types,
+                               SmallVector<Location>(types.size(), block.getLoc()));
   unsigned next = block.getNumArguments();
   for (auto [argument, buffer] : llvm::zip(block.getArguments(), target->getArguments())) {
     if (isa<RankedTensorType>(argument.getType()))
@@ -96,9 +101,9 @@ FailureOr<exec::FunctionOp> BufferEmitter::emitBlock(uls::BlockOp block) {
 FailureOr<exec::FunctionOp> BufferEmitter::emitStep(uls::StepOp step) {
   builder.setInsertionPoint(step);
   auto function = exec::FunctionOp::create(builder, step.getLoc(), builder.getStringAttr(name),
-                                           TypeAttr::get(builder.getFunctionType({}, {})), StringAttr(),
-                                           ArrayAttr(), ArrayAttr(), IntegerAttr(), builder.getUnitAttr(),
-                                           DictionaryAttr());
+                                           TypeAttr::get(builder.getFunctionType({}, {})),
+                                           StringAttr(), ArrayAttr(), ArrayAttr(), IntegerAttr(),
+                                           builder.getUnitAttr(), DictionaryAttr());
   target = builder.createBlock(&function.getBody());
   createPersistents();
   if (failed(emitOps(body)))
@@ -109,14 +114,17 @@ FailureOr<exec::FunctionOp> BufferEmitter::emitStep(uls::StepOp step) {
 
 /// Every persistent buffer, used or not, in the order of the arena.
 void BufferEmitter::createPersistents() {
-  auto create = [&](StringRef persistent, Type declared, dist::ShardingAttr sharding, exec::Category category) {
+  auto create = [&](StringRef persistent, Type declared, dist::ShardingAttr sharding,
+                    exec::Category category) {
     auto it = assignment.persistents.find(persistent);
-    auto type = it != assignment.persistents.end() ? it->second.type : dyn_cast_or_null<RankedTensorType>(declared);
+    auto type = it != assignment.persistents.end() ? it->second.type
+                                                   : dyn_cast_or_null<RankedTensorType>(declared);
     if (!type)
       return;
     if (it == assignment.persistents.end() && sharding)
       type = sharding.getLocalType(lookupMesh(body.getParentOp(), sharding.getMesh()), type);
-    Value buffer = createBuffer(category, getMemRef(type), builder.getStringAttr(persistent), body.getParentOp()->getLoc());
+    Value buffer = createBuffer(category, getMemRef(type), builder.getStringAttr(persistent),
+                                body.getParentOp()->getLoc());
     buffer.getDefiningOp()->setAttr("exec.persistent", builder.getUnitAttr());
     if (it != assignment.persistents.end())
       roots[it->second.classId] = buffer;
@@ -124,7 +132,8 @@ void BufferEmitter::createPersistents() {
   create("tokens", {}, {}, exec::Category::Activations);
   create("targets", {}, {}, exec::Category::Activations);
   for (auto param : state.module.getOps<uls::ParamOp>())
-    create(param.getSymName(), param.getType(), param.getShardingAttr(), exec::Category::Parameters);
+    create(param.getSymName(), param.getType(), param.getShardingAttr(),
+           exec::Category::Parameters);
   for (auto op : state.module.getOps<uls::StateOp>())
     create(op.getSymName(), op.getType(), op.getShardingAttr(), exec::Category::Optimizer);
   for (auto param : state.module.getOps<uls::ParamOp>())
@@ -138,7 +147,8 @@ LogicalResult BufferEmitter::emitOps(Block &block) {
     if (!handler && isa<arith::ArithDialect>(op.getDialect()))
       handler = &BufferEmitter::emitScalar;
     if (!handler)
-      return op.emitOpError("has no form on buffers: a handler in passes/Lower/BufferEmitter.cpp is missing");
+      return op.emitOpError(
+          "has no form on buffers: a handler in passes/Lower/BufferEmitter.cpp is missing");
     if (failed((this->*handler)(&op)))
       return failure();
   }
@@ -149,14 +159,16 @@ LogicalResult BufferEmitter::emitOps(Block &block) {
 // Buffers
 //===---------------------------------------------------------------------------------------===//
 
-Value BufferEmitter::createBuffer(exec::Category category, Type type, StringAttr bufferName, Location location) {
+Value BufferEmitter::createBuffer(exec::Category category, Type type, StringAttr bufferName,
+                                  Location location) {
   OpBuilder::InsertionGuard guard(builder);
   if (lastBuffer)
     builder.setInsertionPointAfter(lastBuffer);
   else
     builder.setInsertionPointToStart(target);
   auto buffer = exec::BufferOp::create(builder, location, cast<MemRefType>(type),
-                                       exec::CategoryAttr::get(builder.getContext(), category), bufferName, IntegerAttr());
+                                       exec::CategoryAttr::get(builder.getContext(), category),
+                                       bufferName, IntegerAttr());
   lastBuffer = buffer;
   return buffer.getResult();
 }
@@ -179,7 +191,8 @@ Value BufferEmitter::getRoot(unsigned classId) {
   if (root)
     return root;
   const BufferClass &owner = assignment.classes.getClass(classId);
-  Value buffer = createBuffer(getCategory(owner), getMemRef(owner.leader.getType()), StringAttr(), owner.leader.getLoc());
+  Value buffer = createBuffer(getCategory(owner), getMemRef(owner.leader.getType()), StringAttr(),
+                              owner.leader.getLoc());
   return roots[classId] = buffer;
 }
 
@@ -194,7 +207,8 @@ Value BufferEmitter::getView(Value root, int64_t offset, RankedTensorType type, 
 
 Value BufferEmitter::getBuffer(Value value) {
   Place place = assignment.classes.getPlace(value);
-  return getView(getRoot(place.classId), place.offset, cast<RankedTensorType>(value.getType()), value.getLoc());
+  return getView(getRoot(place.classId), place.offset, cast<RankedTensorType>(value.getType()),
+                 value.getLoc());
 }
 
 SmallVector<Value> BufferEmitter::getBuffers(ValueRange values) {
@@ -234,9 +248,11 @@ LogicalResult BufferEmitter::emitContract(Operation *op) {
   Value accumulator = contract.getAccumulator();
   if (accumulator && !haveSamePlace(accumulator, contract.getResult()))
     exec::CopyOp::create(builder, op->getLoc(), getBuffer(accumulator), result);
-  exec::GemmOp::create(builder, op->getLoc(), contract.getNameAttr(), getBuffer(contract.getA()), getBuffer(contract.getB()),
-                       result, Value(), contract.getSizesAttr(), contract.getAStridesAttr(), contract.getBStridesAttr(),
-                       contract.getCStridesAttr(), accumulator ? builder.getUnitAttr() : UnitAttr());
+  exec::GemmOp::create(builder, op->getLoc(), contract.getNameAttr(), getBuffer(contract.getA()),
+                       getBuffer(contract.getB()), result, Value(), contract.getSizesAttr(),
+                       contract.getAStridesAttr(), contract.getBStridesAttr(),
+                       contract.getCStridesAttr(),
+                       accumulator ? builder.getUnitAttr() : UnitAttr());
   return success();
 }
 
@@ -255,7 +271,8 @@ LogicalResult BufferEmitter::emitConstant(Operation *op) {
   // Tables such as rope's frequencies are short.
   auto flat = MemRefType::get({1}, elements.getElementType());
   for (auto [i, value] : llvm::enumerate(elements.getValues<TypedAttr>())) {
-    Value element = exec::ViewOp::create(builder, op->getLoc(), flat, buffer, static_cast<int64_t>(i));
+    Value element =
+        exec::ViewOp::create(builder, op->getLoc(), flat, buffer, static_cast<int64_t>(i));
     exec::FillOp::create(builder, op->getLoc(), element, value);
   }
   return success();
@@ -288,13 +305,15 @@ LogicalResult BufferEmitter::emitPut(Operation *op) {
 LogicalResult BufferEmitter::emitControl(Operation *op) {
   auto control = cast<uls::ControlOp>(op);
   if (!op->use_empty())
-    exec::ReadControlOp::create(builder, op->getLoc(), control.getField(), getBuffer(control.getOutput()));
+    exec::ReadControlOp::create(builder, op->getLoc(), control.getField(),
+                                getBuffer(control.getOutput()));
   return success();
 }
 
 LogicalResult BufferEmitter::emitReport(Operation *op) {
   auto report = cast<uls::ReportOp>(op);
-  exec::WriteControlOp::create(builder, op->getLoc(), report.getField(), getBuffer(report.getValue()));
+  exec::WriteControlOp::create(builder, op->getLoc(), report.getField(),
+                               getBuffer(report.getValue()));
   return success();
 }
 
@@ -302,14 +321,16 @@ LogicalResult BufferEmitter::emitReport(Operation *op) {
 // Attention
 //===---------------------------------------------------------------------------------------===//
 
-/// What dropout adds to local indices to make them global: layer, row, head, query and key offsets; and the global sizes of
-/// heads, queries and keys.
-FailureOr<SmallVector<Value>> BufferEmitter::getAttentionScalars(Operation *op, Value context, dist::ShardAttr shard,
-                                                                ArrayAttr &sizes) {
+/// What dropout adds to local indices to make them global: layer, row, head, query and key offsets;
+/// and the global sizes of heads, queries and keys.
+FailureOr<SmallVector<Value>> BufferEmitter::getAttentionScalars(Operation *op, Value context,
+                                                                 dist::ShardAttr shard,
+                                                                 ArrayAttr &sizes) {
   auto [layer, row] = getContextParts(context);
   if (!layer)
     return op->emitOpError("drops without a context"), failure();
-  auto query = cast<RankedTensorType>(op->getOperand(0).getType()), key = cast<RankedTensorType>(op->getOperand(1).getType());
+  auto query = cast<RankedTensorType>(op->getOperand(0).getType()),
+       key = cast<RankedTensorType>(op->getOperand(1).getType());
   ArrayRef<int64_t> global = shard ? shard.getGlobalShape() : query.getShape();
   Location location = op->getLoc();
   auto offset = [&](int64_t dim, int64_t scale) -> Value {
@@ -317,17 +338,19 @@ FailureOr<SmallVector<Value>> BufferEmitter::getAttentionScalars(Operation *op, 
     return begin ? begin : i64Constant(builder, location, 0);
   };
   Value firstRow = arith::AddIOp::create(builder, location, scalars.lookup(row), offset(0, 1));
-  SmallVector<Value> result = {scalars.lookup(layer), firstRow, offset(2, query.getDimSize(3)), offset(1, 1),
-                               i64Constant(builder, location, 0)};
+  SmallVector<Value> result = {scalars.lookup(layer), firstRow, offset(2, query.getDimSize(3)),
+                               offset(1, 1), i64Constant(builder, location, 0)};
   sizes = builder.getI64ArrayAttr({global[2] * global[3], global[1], key.getDimSize(1)});
   return result;
 }
 
 /// Gives an attention the scratch that its target needs.
-template <typename Op> static void addScratch(Op op, int64_t threads, function_ref<Value(Type)> create) {
+template <typename Op>
+static void addScratch(Op op, int64_t threads, function_ref<Value(Type)> create) {
   int64_t bytes = attentionScratchBytes(op, threads);
   if (bytes > 0)
-    op.getScratchMutable().assign(create(MemRefType::get({bytes}, IntegerType::get(op.getContext(), 8))));
+    op.getScratchMutable().assign(
+        create(MemRefType::get({bytes}, IntegerType::get(op.getContext(), 8))));
 }
 
 namespace {
@@ -338,13 +361,16 @@ struct AttentionAttributes {
   IntegerAttr key;
   DenseI64ArrayAttr sizes;
 
-  template <typename Op> AttentionAttributes(OpBuilder &builder, Op op, ArrayAttr sizeList) {
+  template <typename Op>
+  AttentionAttributes(OpBuilder &builder, Op op, ArrayAttr sizeList) {
     scale = builder.getF32FloatAttr(op.getScale().convertToDouble());
     causal = op.getCausal() ? builder.getUnitAttr() : UnitAttr();
     if (!op.getDropoutKey())
       return;
-    rate = builder.getF32FloatAttr(op.getDropoutRate() ? op.getDropoutRate()->convertToDouble() : 0.0);
-    key = builder.getI64IntegerAttr(static_cast<int64_t>(ulsc_random_hash_name(op.getDropoutKey()->str().c_str())));
+    rate =
+        builder.getF32FloatAttr(op.getDropoutRate() ? op.getDropoutRate()->convertToDouble() : 0.0);
+    key = builder.getI64IntegerAttr(
+        static_cast<int64_t>(ulsc_random_hash_name(op.getDropoutKey()->str().c_str())));
     SmallVector<int64_t> values;
     for (auto value : sizeList.getAsRange<IntegerAttr>())
       values.push_back(value.getInt());
@@ -358,7 +384,8 @@ LogicalResult BufferEmitter::emitAttention(Operation *op) {
   SmallVector<Value> numbers;
   ArrayAttr sizes;
   if (attention.getDropoutKey()) {
-    auto found = getAttentionScalars(op, attention.getCallContext(), attention.getShardAttr(), sizes);
+    auto found =
+        getAttentionScalars(op, attention.getCallContext(), attention.getShardAttr(), sizes);
     if (failed(found))
       return failure();
     numbers = *found;
@@ -367,11 +394,11 @@ LogicalResult BufferEmitter::emitAttention(Operation *op) {
   auto optional = [&](Value value) { return value ? getBuffer(value) : Value(); };
   auto created = exec::AttentionOp::create(
       builder, op->getLoc(), getBuffer(attention.getQuery()), getBuffer(attention.getKey()),
-                            getBuffer(attention.getValue()), getBuffer(attention.getQueryPositions()),
-                            getBuffer(attention.getKeyPositions()), optional(attention.getQuerySegments()),
-                            optional(attention.getKeySegments()), getBuffer(attention.getOutput()),
-                            getBuffer(attention.getLse()), Value(), numbers, attributes.scale, attributes.causal,
-                            attributes.rate, attributes.key, attributes.sizes);
+      getBuffer(attention.getValue()), getBuffer(attention.getQueryPositions()),
+      getBuffer(attention.getKeyPositions()), optional(attention.getQuerySegments()),
+      optional(attention.getKeySegments()), getBuffer(attention.getOutput()),
+      getBuffer(attention.getLse()), Value(), numbers, attributes.scale, attributes.causal,
+      attributes.rate, attributes.key, attributes.sizes);
   addScratch(created, state.threads, [&](Type type) {
     return createBuffer(exec::Category::Temporaries, type, StringAttr(), op->getLoc());
   });
@@ -383,7 +410,8 @@ LogicalResult BufferEmitter::emitAttentionGrad(Operation *op) {
   SmallVector<Value> numbers;
   ArrayAttr sizes;
   if (attention.getDropoutKey()) {
-    auto found = getAttentionScalars(op, attention.getCallContext(), attention.getShardAttr(), sizes);
+    auto found =
+        getAttentionScalars(op, attention.getCallContext(), attention.getShardAttr(), sizes);
     if (failed(found))
       return failure();
     numbers = *found;
@@ -391,12 +419,14 @@ LogicalResult BufferEmitter::emitAttentionGrad(Operation *op) {
   AttentionAttributes attributes(builder, attention, sizes);
   auto optional = [&](Value value) { return value ? getBuffer(value) : Value(); };
   auto created = exec::AttentionGradOp::create(
-      builder, op->getLoc(), getBuffer(attention.getQuery()), getBuffer(attention.getKey()), getBuffer(attention.getValue()),
-      getBuffer(attention.getQueryPositions()), getBuffer(attention.getKeyPositions()),
-      optional(attention.getQuerySegments()), optional(attention.getKeySegments()), getBuffer(attention.getOutput()),
-      getBuffer(attention.getLse()), getBuffer(attention.getCotangent()), getBuffer(attention.getQueryGrad()),
-      getBuffer(attention.getKeyGrad()), getBuffer(attention.getValueGrad()), Value(), numbers, attributes.scale,
-      attributes.causal, attributes.rate, attributes.key, attributes.sizes);
+      builder, op->getLoc(), getBuffer(attention.getQuery()), getBuffer(attention.getKey()),
+      getBuffer(attention.getValue()), getBuffer(attention.getQueryPositions()),
+      getBuffer(attention.getKeyPositions()), optional(attention.getQuerySegments()),
+      optional(attention.getKeySegments()), getBuffer(attention.getOutput()),
+      getBuffer(attention.getLse()), getBuffer(attention.getCotangent()),
+      getBuffer(attention.getQueryGrad()), getBuffer(attention.getKeyGrad()),
+      getBuffer(attention.getValueGrad()), Value(), numbers, attributes.scale, attributes.causal,
+      attributes.rate, attributes.key, attributes.sizes);
   addScratch(created, state.threads, [&](Type type) {
     return createBuffer(exec::Category::Temporaries, type, StringAttr(), op->getLoc());
   });

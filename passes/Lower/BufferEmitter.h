@@ -15,7 +15,8 @@ namespace ulsc::lower {
 
 /// What all functions of a module share while they are written.
 struct ModuleState {
-  explicit ModuleState(mlir::ModuleOp module) : module(module), symbols(module), collectives(module) {}
+  explicit ModuleState(mlir::ModuleOp module)
+      : module(module), symbols(module), collectives(module) {}
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
@@ -29,7 +30,8 @@ struct ModuleState {
 /// Writes one `exec.function`. Each op on values has a handler by its name.
 class BufferEmitter {
 public:
-  BufferEmitter(ModuleState &state, mlir::Block &body, llvm::StringRef name, int64_t runs, const Signature &signature);
+  BufferEmitter(ModuleState &state, mlir::Block &body, llvm::StringRef name, int64_t runs,
+                const Signature &signature);
 
   /// The function that a block becomes.
   mlir::FailureOr<exec::FunctionOp> emitBlock(uls::BlockOp block);
@@ -60,10 +62,13 @@ private:
   mlir::LogicalResult emitStart(mlir::Operation *op);
   mlir::LogicalResult emitWait(mlir::Operation *op);
 
-  mlir::LogicalResult emitCollectiveStart(mlir::Operation *op, mlir::ValueRange results, int64_t slot);
+  mlir::LogicalResult emitCollectiveStart(mlir::Operation *op, mlir::ValueRange results,
+                                          int64_t slot);
   mlir::LogicalResult emitLoopCopies(mlir::Operation *yield, uls::MicrobatchesOp loop);
-  mlir::FailureOr<llvm::SmallVector<mlir::Value>> getAttentionScalars(mlir::Operation *op, mlir::Value context,
-                                                                     dist::ShardAttr shard, mlir::ArrayAttr &sizes);
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>> getAttentionScalars(mlir::Operation *op,
+                                                                      mlir::Value context,
+                                                                      dist::ShardAttr shard,
+                                                                      mlir::ArrayAttr &sizes);
   void createPersistents();
 
   /// The buffer where `value` lies, in the value's shape.
@@ -71,9 +76,11 @@ private:
   llvm::SmallVector<mlir::Value> getBuffers(mlir::ValueRange values);
   /// The memory of a class, made at first use.
   mlir::Value getRoot(unsigned classId);
-  mlir::Value getView(mlir::Value root, int64_t offset, mlir::RankedTensorType type, mlir::Location location);
+  mlir::Value getView(mlir::Value root, int64_t offset, mlir::RankedTensorType type,
+                      mlir::Location location);
   exec::Category getCategory(const BufferClass &owner);
-  mlir::Value createBuffer(exec::Category category, mlir::Type type, mlir::StringAttr name, mlir::Location location);
+  mlir::Value createBuffer(exec::Category category, mlir::Type type, mlir::StringAttr name,
+                           mlir::Location location);
   bool haveSamePlace(mlir::Value a, mlir::Value b);
   int64_t takeSlot();
 

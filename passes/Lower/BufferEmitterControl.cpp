@@ -24,8 +24,8 @@ LogicalResult BufferEmitter::emitMicrobatch(Operation *op) {
   Value index = arith::IndexCastOp::create(builder, location, builder.getIndexType(),
                                            scalars.lookup(microbatch.getIndex()));
   auto type = cast<RankedTensorType>(microbatch.getType());
-  roots[assignment.classes.getPlace(microbatch.getOutput()).classId] =
-      exec::SlotOp::create(builder, location, MemRefType::get(type.getShape(), type.getElementType()), source, index);
+  roots[assignment.classes.getPlace(microbatch.getOutput()).classId] = exec::SlotOp::create(
+      builder, location, MemRefType::get(type.getShape(), type.getElementType()), source, index);
   return success();
 }
 
@@ -39,11 +39,13 @@ LogicalResult BufferEmitter::emitLoop(Operation *op) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(builder, location, builder.getIndexAttr(value));
   };
-  auto repeated = scf::ForOp::create(builder, location, constant(0), constant(loop.getCount()), constant(1));
+  auto repeated =
+      scf::ForOp::create(builder, location, constant(0), constant(loop.getCount()), constant(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(repeated.getBody());
-  scalars.map(inner.getArgument(0), arith::IndexCastOp::create(builder, location, builder.getI64Type(),
-                                                               repeated.getInductionVar()));
+  scalars.map(inner.getArgument(0),
+              arith::IndexCastOp::create(builder, location, builder.getI64Type(),
+                                         repeated.getInductionVar()));
   return emitOps(inner);
 }
 
@@ -60,7 +62,8 @@ LogicalResult BufferEmitter::emitLoopCopies(Operation *yield, uls::MicrobatchesO
   for (auto [value, result] : copies) {
     Value source = getBuffer(value);
     if (written.contains(assignment.classes.getPlace(value).classId)) {
-      Value temporary = createBuffer(exec::Category::Temporaries, source.getType(), StringAttr(), yield->getLoc());
+      Value temporary = createBuffer(exec::Category::Temporaries, source.getType(), StringAttr(),
+                                     yield->getLoc());
       exec::CopyOp::create(builder, yield->getLoc(), source, temporary);
       source = temporary;
     }
@@ -101,7 +104,8 @@ LogicalResult BufferEmitter::emitCall(Operation *op) {
       arguments.push_back(getBuffer(value));
       continue;
     }
-    // The sum takes the accumulator's place; where it could not, the accumulator is copied there first.
+    // The sum takes the accumulator's place; where it could not, the accumulator is copied there
+    // first.
     Value sum = call.getResult(result - callee.accumulatorOf.begin());
     if (!haveSamePlace(value, sum))
       exec::CopyOp::create(builder, op->getLoc(), getBuffer(value), getBuffer(sum));
@@ -134,7 +138,8 @@ LogicalResult BufferEmitter::emitCollectiveStart(Operation *op, ValueRange resul
   auto collective = cast<dist::CollectiveOpInterface>(op);
   auto kind = exec::symbolizeCollectiveKind(collective.getKind());
   if (!kind)
-    return op->emitOpError("is a '") << collective.getKind() << "', which this target's runtime does not have";
+    return op->emitOpError("is a '")
+           << collective.getKind() << "', which this target's runtime does not have";
   std::optional<dist::Reduction> reduction;
   if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
     reduction = reduce.getReduction();
@@ -142,16 +147,18 @@ LogicalResult BufferEmitter::emitCollectiveStart(Operation *op, ValueRange resul
     reduction = scatter.getReduction();
   exec::ReductionAttr combiner;
   if (reduction)
-    combiner = exec::ReductionAttr::get(op->getContext(), *reduction == dist::Reduction::Max ? exec::Reduction::Max
-                                                                                            : exec::Reduction::Sum);
+    combiner = exec::ReductionAttr::get(op->getContext(), *reduction == dist::Reduction::Max
+                                                              ? exec::Reduction::Max
+                                                              : exec::Reduction::Sum);
   int64_t count = runs;
   if (auto loop = op->getParentOfType<uls::MicrobatchesOp>())
     count *= loop.getCount();
   int64_t identifier = state.collectives.addCollective(collective, name, count);
-  exec::CollectiveStartOp::create(builder, op->getLoc(), exec::CollectiveKindAttr::get(op->getContext(), *kind), combiner,
-                                  builder.getI64IntegerAttr(state.collectives.getGroup(collective.getAxes())),
-                                  builder.getI64IntegerAttr(identifier), builder.getI64IntegerAttr(slot),
-                                  getBuffers(collective.getInputs()), getBuffers(results));
+  exec::CollectiveStartOp::create(
+      builder, op->getLoc(), exec::CollectiveKindAttr::get(op->getContext(), *kind), combiner,
+      builder.getI64IntegerAttr(state.collectives.getGroup(collective.getAxes())),
+      builder.getI64IntegerAttr(identifier), builder.getI64IntegerAttr(slot),
+      getBuffers(collective.getInputs()), getBuffers(results));
   return success();
 }
 

@@ -32,13 +32,14 @@ struct CheckPlan : ulsc::impl::CheckPlanPassBase<CheckPlan> {
     constexpr int64_t negligible = 4096;
     if (check->transientBytes > check->largestLiveBytes * 103 / 100 + negligible) {
       getOperation().emitError() << "the arena's transient part of " << check->transientBytes
-                                 << " bytes exceeds the largest sum of live bytes, " << check->largestLiveBytes
-                                 << ", by more than 3 %";
+                                 << " bytes exceeds the largest sum of live bytes, "
+                                 << check->largestLiveBytes << ", by more than 3 %";
       return signalPassFailure();
     }
     for (auto function : getOperation().getOps<exec::FunctionOp>())
       if (function.getEntry())
-        function->setAttr("exec.largest_live_bytes", Builder(&getContext()).getI64IntegerAttr(check->largestLiveBytes));
+        function->setAttr("exec.largest_live_bytes",
+                          Builder(&getContext()).getI64IntegerAttr(check->largestLiveBytes));
   }
 };
 } // namespace

@@ -19,13 +19,18 @@ Type CodeBuilder::registerType(Type type) {
   return type;
 }
 
-Value CodeBuilder::i64(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value)); }
+Value CodeBuilder::i64(int64_t value) {
+  return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+}
 Value CodeBuilder::i32(uint32_t value) {
   return arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32Type(), APInt(32, value)));
 }
-Value CodeBuilder::f32(float value) { return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value)); }
+Value CodeBuilder::f32(float value) {
+  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+}
 Value CodeBuilder::f32Bits(uint32_t bits) {
-  return arith::ConstantOp::create(b, loc, b.getFloatAttr(f32Type(), APFloat(APFloat::IEEEsingle(), APInt(32, bits))));
+  return arith::ConstantOp::create(
+      b, loc, b.getFloatAttr(f32Type(), APFloat(APFloat::IEEEsingle(), APInt(32, bits))));
 }
 
 Value CodeBuilder::add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
@@ -33,7 +38,9 @@ Value CodeBuilder::sub(Value x, Value y) { return arith::SubIOp::create(b, loc, 
 Value CodeBuilder::mul(Value x, Value y) { return arith::MulIOp::create(b, loc, x, y); }
 Value CodeBuilder::minimum(Value x, Value y) { return arith::MinSIOp::create(b, loc, x, y); }
 Value CodeBuilder::divide(Value x, int64_t y) { return arith::DivUIOp::create(b, loc, x, i64(y)); }
-Value CodeBuilder::remainder(Value x, int64_t y) { return arith::RemUIOp::create(b, loc, x, i64(y)); }
+Value CodeBuilder::remainder(Value x, int64_t y) {
+  return arith::RemUIOp::create(b, loc, x, i64(y));
+}
 
 Value CodeBuilder::addf(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y, flags); }
 Value CodeBuilder::subf(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y, flags); }
@@ -93,9 +100,10 @@ Value CodeBuilder::addressBytes(Value pointer, int64_t bytes) {
 
 Value CodeBuilder::load(Value pointer, Value index, Type element) {
   Value from = address(pointer, index, element);
-  Type memory = element.isBF16() ? Type(b.getI16Type()) : element.isInteger(1) ? Type(b.getI8Type())
-                                                      : element.isIndex()      ? i64Type()
-                                                                               : element;
+  Type memory = element.isBF16()       ? Type(b.getI16Type())
+                : element.isInteger(1) ? Type(b.getI8Type())
+                : element.isIndex()    ? i64Type()
+                                       : element;
   auto load = LLVM::LoadOp::create(b, loc, memory, from);
   if (accessGroup)
     load.setAccessGroupsAttr(b.getArrayAttr(accessGroup));
@@ -120,7 +128,8 @@ void CodeBuilder::store(Value value, Value pointer, Value index, Type element) {
     value = arith::TruncFOp::create(b, loc, element, value);
   if (element.isBF16()) {
     Value bits = rounded.lookup(value) == element ? bitcast(i32Type(), value) : roundBits(value);
-    value = arith::TruncIOp::create(b, loc, b.getI16Type(), arith::ShRUIOp::create(b, loc, bits, i32(16)));
+    value = arith::TruncIOp::create(b, loc, b.getI16Type(),
+                                    arith::ShRUIOp::create(b, loc, bits, i32(16)));
   }
   auto store = LLVM::StoreOp::create(b, loc, value, address(pointer, index, element));
   if (accessGroup)
@@ -161,8 +170,9 @@ scf::ForOp CodeBuilder::independentLoop(Value begin, Value end, ValueRange carri
   accessGroup = group;
   scf::ForOp result = loop(begin, end, i64(1), carried, body);
   accessGroup = outer;
-  auto annotation = LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                                                  ArrayRef<LLVM::AccessGroupAttr>(group));
+  auto annotation =
+      LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+                                    ArrayRef<LLVM::AccessGroupAttr>(group));
   result->setAttr("llvm.loop_annotation", annotation);
   return result;
 }

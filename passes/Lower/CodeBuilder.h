@@ -14,8 +14,9 @@
 
 namespace ulsc::lower {
 
-/// Builds scalar code with i64 indices and bare pointers. In registers bf16 and f16 are f32 values that
-/// the narrow type can represent, and index is i64; memory holds the type itself, i1 as a byte.
+/// Builds scalar code with i64 indices and bare pointers. In registers bf16 and f16 are f32 values
+/// that the narrow type can represent, and index is i64; memory holds the type itself, i1 as a
+/// byte.
 class CodeBuilder {
 public:
   CodeBuilder(mlir::OpBuilder &builder, mlir::Location loc) : b(builder), loc(loc) {}
@@ -23,7 +24,8 @@ public:
   mlir::OpBuilder &b;
   mlir::Location loc;
   /// Flags of float arithmetic.
-  mlir::arith::FastMathFlags flags = mlir::arith::FastMathFlags::contract | mlir::arith::FastMathFlags::nsz;
+  mlir::arith::FastMathFlags flags =
+      mlir::arith::FastMathFlags::contract | mlir::arith::FastMathFlags::nsz;
   /// The access group that loads and stores join, if any.
   mlir::Attribute accessGroup;
 
@@ -69,9 +71,11 @@ public:
 
   using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
   /// A loop; `body` gets the index and the carried values and returns the next ones.
-  mlir::scf::ForOp loop(mlir::Value begin, mlir::Value end, mlir::Value step, mlir::ValueRange carried, Body body);
+  mlir::scf::ForOp loop(mlir::Value begin, mlir::Value end, mlir::Value step,
+                        mlir::ValueRange carried, Body body);
   /// A loop whose iterations touch no memory of one another, which vectorises.
-  mlir::scf::ForOp independentLoop(mlir::Value begin, mlir::Value end, mlir::ValueRange carried, Body body);
+  mlir::scf::ForOp independentLoop(mlir::Value begin, mlir::Value end, mlir::ValueRange carried,
+                                   Body body);
   void ifThen(mlir::Value condition, llvm::function_ref<void()> body);
 
 private:

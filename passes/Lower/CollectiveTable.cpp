@@ -14,7 +14,8 @@ using namespace ulsc;
 using namespace ulsc::lower;
 
 /// Adds to `calls` how often the body of `function`, run `times` times, runs each block.
-static void countCalls(Operation *function, int64_t times, SymbolTable &symbols, llvm::StringMap<int64_t> &calls) {
+static void countCalls(Operation *function, int64_t times, SymbolTable &symbols,
+                       llvm::StringMap<int64_t> &calls) {
   function->walk([&](uls::CallOp call) {
     int64_t inner = times;
     if (auto loop = call->getParentOfType<uls::MicrobatchesOp>())
@@ -56,7 +57,8 @@ static int64_t sumBytes(ValueRange values) {
   return bytes;
 }
 
-int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective, StringRef function, int64_t count) {
+int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective, StringRef function,
+                                       int64_t count) {
   Builder builder(module.getContext());
   std::string source;
   if (auto name = collective->getLoc()->findInstanceOf<NameLoc>())

@@ -13,8 +13,8 @@
 
 namespace ulsc::lower {
 
-/// The module's collectives and the groups of ranks that they run over, as the manifest lists them. The runtime knows both by
-/// number.
+/// The module's collectives and the groups of ranks that they run over, as the manifest lists them.
+/// The runtime knows both by number.
 class CollectiveTable {
 public:
   static constexpr llvm::StringLiteral kCollectivesAttrName = "exec.collectives";
@@ -23,7 +23,8 @@ public:
   explicit CollectiveTable(mlir::ModuleOp module);
 
   /// The collective's identifier. It runs `count` times per step in function `function`.
-  int64_t addCollective(dist::CollectiveOpInterface collective, llvm::StringRef function, int64_t count);
+  int64_t addCollective(dist::CollectiveOpInterface collective, llvm::StringRef function,
+                        int64_t count);
   /// The number of the group of ranks that differ along `axes`.
   int64_t getGroup(mlir::ArrayAttr axes);
   /// How often a block runs per step.

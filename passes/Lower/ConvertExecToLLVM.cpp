@@ -73,11 +73,14 @@ private:
     for (unsigned i = 0; i < old; ++i) {
       BlockArgument argument = entry.getArgument(shift + 2 * i);
       bool isBuffer = isa<MemRefType>(argument.getType());
-      BlockArgument added = entry.insertArgument(shift + i, isBuffer ? code.ptrType() : code.i64Type(), argument.getLoc());
+      BlockArgument added = entry.insertArgument(
+          shift + i, isBuffer ? code.ptrType() : code.i64Type(), argument.getLoc());
       if (isBuffer)
         addresses[argument] = added;
       else if (argument.getType().isIndex())
-        argument.replaceAllUsesWith(arith::IndexCastOp::create(builder, code.loc, builder.getIndexType(), added).getResult());
+        argument.replaceAllUsesWith(
+            arith::IndexCastOp::create(builder, code.loc, builder.getIndexType(), added)
+                .getResult());
       else
         argument.replaceAllUsesWith(added);
     }
@@ -103,10 +106,13 @@ private:
   Value address(Value buffer) { return addresses.lookup(buffer); }
   static MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
   Value asI64(Value scalar) {
-    return scalar.getType().isIndex() ? Value(arith::IndexCastOp::create(builder, code.loc, code.i64Type(), scalar))
-                                      : scalar;
+    return scalar.getType().isIndex()
+               ? Value(arith::IndexCastOp::create(builder, code.loc, code.i64Type(), scalar))
+               : scalar;
   }
-  Value offsetBytes(Value pointer, Value bytes) { return code.address(pointer, bytes, builder.getI8Type()); }
+  Value offsetBytes(Value pointer, Value bytes) {
+    return code.address(pointer, bytes, builder.getI8Type());
+  }
 
   /// The addresses of buffers and scalars in the place of addresses, as an array on the stack.
   Value addressArray(ArrayRef<Value> buffers, ValueRange scalars = {}) {
@@ -121,10 +127,10 @@ private:
 
   LogicalResult convert(Operation &op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-        .Case<exec::BufferOp, exec::SlotOp, exec::ViewOp, exec::CopyOp, exec::FillOp, exec::LaunchOp, exec::CallOp,
-              exec::GemmOp, exec::CollectiveStartOp, exec::CollectiveWaitOp, exec::ReadControlOp,
-              exec::WriteControlOp, exec::CoordinateOp, exec::ReturnOp, memref::SubViewOp>(
-            [&](auto typed) { return convertOp(typed); })
+        .Case<exec::BufferOp, exec::SlotOp, exec::ViewOp, exec::CopyOp, exec::FillOp,
+              exec::LaunchOp, exec::CallOp, exec::GemmOp, exec::CollectiveStartOp,
+              exec::CollectiveWaitOp, exec::ReadControlOp, exec::WriteControlOp, exec::CoordinateOp,
+              exec::ReturnOp, memref::SubViewOp>([&](auto typed) { return convertOp(typed); })
         .Case<memref::CollapseShapeOp, memref::ExpandShapeOp, memref::CastOp>([&](auto view) {
           addresses[view->getResult(0)] = address(view->getOperand(0));
           return success();
@@ -143,7 +149,8 @@ private:
     return success();
   }
   LogicalResult convertOp(exec::SlotOp op) {
-    Value bytes = code.mul(asI64(op.getIndex()), code.i64(exec::getBytes(op.getResult().getType())));
+    Value bytes =
+        code.mul(asI64(op.getIndex()), code.i64(exec::getBytes(op.getResult().getType())));
     addresses[op.getResult()] = offsetBytes(address(op.getSource()), bytes);
     return success();
   }
@@ -163,13 +170,15 @@ private:
       Value value = constant ? code.i64(*constant) : asI64(cast<Value>(position));
       index = code.add(index, code.mul(value, code.i64(stride)));
     }
-    addresses[op.getResult()] = code.address(address(op.getSource()), index, op.getType().getElementType());
+    addresses[op.getResult()] =
+        code.address(address(op.getSource()), index, op.getType().getElementType());
     return success();
   }
   LogicalResult convertOp(exec::CopyOp op) {
     Value bytes = code.i64(exec::getBytes(typeOf(op.getSource())));
     // The same memory is legal, and memmove takes it.
-    LLVM::MemmoveOp::create(builder, code.loc, address(op.getTarget()), address(op.getSource()), bytes, false);
+    LLVM::MemmoveOp::create(builder, code.loc, address(op.getTarget()), address(op.getSource()),
+                            bytes, false);
     return success();
   }
   LogicalResult convertOp(exec::FillOp op) {
@@ -178,16 +187,21 @@ private:
     auto integer = dyn_cast<IntegerAttr>(op.getValue());
     bool isZero = number ? number.getValue().isPosZero() : integer && integer.getValue().isZero();
     if (isZero) {
-      Value zero = LLVM::ConstantOp::create(builder, code.loc, builder.getI8Type(), builder.getI8IntegerAttr(0));
-      LLVM::MemsetOp::create(builder, code.loc, address(op.getTarget()), zero, code.i64(exec::getBytes(type)), false);
+      Value zero = LLVM::ConstantOp::create(builder, code.loc, builder.getI8Type(),
+                                            builder.getI8IntegerAttr(0));
+      LLVM::MemsetOp::create(builder, code.loc, address(op.getTarget()), zero,
+                             code.i64(exec::getBytes(type)), false);
       return success();
     }
     Value value = arith::ConstantOp::create(
-        builder, code.loc, number ? cast<TypedAttr>(FloatAttr::get(code.f32Type(), number.getValueAsDouble())) : op.getValue());
-    code.independentLoop(code.i64(0), code.i64(type.getNumElements()), {}, [&](Value index, ValueRange) {
-      code.store(value, address(op.getTarget()), index, type.getElementType());
-      return SmallVector<Value>();
-    });
+        builder, code.loc,
+        number ? cast<TypedAttr>(FloatAttr::get(code.f32Type(), number.getValueAsDouble()))
+               : op.getValue());
+    code.independentLoop(code.i64(0), code.i64(type.getNumElements()), {},
+                         [&](Value index, ValueRange) {
+                           code.store(value, address(op.getTarget()), index, type.getElementType());
+                           return SmallVector<Value>();
+                         });
     return success();
   }
   LogicalResult convertOp(exec::LaunchOp op) {
@@ -196,38 +210,46 @@ private:
     SmallVector<Value> buffers(op.getInputs());
     buffers.append(op.getOutputs().begin(), op.getOutputs().end());
     Value kernel = LLVM::AddressOfOp::create(builder, code.loc, code.ptrType(), op.getKernelAttr());
-    runtime.call(code, "ulsc_launch", {context, kernel, addressArray(buffers, op.getScalars()),
-                                       code.i64(*op.getExtent()), code.i64(*op.getGrain())});
+    runtime.call(code, "ulsc_launch",
+                 {context, kernel, addressArray(buffers, op.getScalars()),
+                  code.i64(*op.getExtent()), code.i64(*op.getGrain())});
     return success();
   }
   LogicalResult convertOp(exec::CallOp op) {
     SmallVector<Value> arguments = {context};
-    arguments.push_back(op.getFrame() ? address(op.getFrame())
-                                      : Value(LLVM::ZeroOp::create(builder, code.loc, code.ptrType())));
+    arguments.push_back(op.getFrame()
+                            ? address(op.getFrame())
+                            : Value(LLVM::ZeroOp::create(builder, code.loc, code.ptrType())));
     for (Value argument : op.getArgs())
-      arguments.push_back(isa<MemRefType>(argument.getType()) ? address(argument) : asI64(argument));
+      arguments.push_back(isa<MemRefType>(argument.getType()) ? address(argument)
+                                                              : asI64(argument));
     LLVM::CallOp::create(builder, code.loc, TypeRange(), op.getCallee(), arguments);
     return success();
   }
   LogicalResult convertOp(exec::GemmOp op) {
-    Value workspace = op.getWorkspace() ? address(op.getWorkspace())
-                                        : Value(LLVM::ZeroOp::create(builder, code.loc, code.ptrType()));
-    runtime.call(code, "ulsc_gemm", {context, runtime.gemmDescriptor(code, op), address(op.getA()),
-                                     address(op.getB()), address(op.getC()), workspace});
+    Value workspace = op.getWorkspace()
+                          ? address(op.getWorkspace())
+                          : Value(LLVM::ZeroOp::create(builder, code.loc, code.ptrType()));
+    runtime.call(code, "ulsc_gemm",
+                 {context, runtime.gemmDescriptor(code, op), address(op.getA()), address(op.getB()),
+                  address(op.getC()), workspace});
     return success();
   }
   LogicalResult convertOp(exec::CollectiveStartOp op) {
     Value descriptor = runtime.collectiveDescriptor(code, op);
     Value inputs = addressArray(SmallVector<Value>(op.getInputs()));
     Value outputs = addressArray(SmallVector<Value>(op.getOutputs()));
-    runtime.call(code, "ulsc_collective_start", {context, descriptor, inputs, outputs, code.i32(op.getSlot())});
+    runtime.call(code, "ulsc_collective_start",
+                 {context, descriptor, inputs, outputs, code.i32(op.getSlot())});
     return success();
   }
   LogicalResult convertOp(exec::CollectiveWaitOp op) {
     runtime.call(code, "ulsc_collective_wait", {context, code.i32(op.getSlot())});
     return success();
   }
-  Value controlAddress(int64_t offset) { return code.addressBytes(code.loadPointer(context, 1), offset); }
+  Value controlAddress(int64_t offset) {
+    return code.addressBytes(code.loadPointer(context, 1), offset);
+  }
   LogicalResult convertOp(exec::ReadControlOp op) {
     Type type = typeOf(op.getTarget()).getElementType();
     Value from = controlAddress(exec::lookupControlField(op.getField())->offset);
@@ -241,7 +263,8 @@ private:
     return success();
   }
   LogicalResult convertOp(exec::CoordinateOp op) {
-    Value value = code.load(controlAddress(exec::getCoordinateOffset(op.getAxis())), code.i64(0), code.i64Type());
+    Value value = code.load(controlAddress(exec::getCoordinateOffset(op.getAxis())), code.i64(0),
+                            code.i64Type());
     if (op.getResult().getType().isIndex())
       value = arith::IndexCastOp::create(builder, code.loc, builder.getIndexType(), value);
     op.getResult().replaceAllUsesWith(value);

@@ -9,8 +9,8 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -21,6 +21,7 @@
 using namespace mlir;
 
 void ulsc::buildCpuPipeline(OpPassManager &passes) {
+  passes.addPass(createAttachManifestPass());
   passes.addPass(createDeduplicateKernelsPass());
   passes.addPass(createEmitCpuAttentionPass());
   passes.addPass(createEmitCpuKernelsPass());
@@ -33,6 +34,7 @@ void ulsc::buildCpuPipeline(OpPassManager &passes) {
 }
 
 void ulsc::registerCpuPipeline() {
-  PassPipelineRegistration<>("ulsc-cpu-pipeline", "from exec with planned buffers to the llvm dialect, for the CPU",
+  PassPipelineRegistration<>("ulsc-cpu-pipeline",
+                             "from exec with planned buffers to the llvm dialect, for the CPU",
                              [](OpPassManager &passes) { buildCpuPipeline(passes); });
 }

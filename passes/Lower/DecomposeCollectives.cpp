@@ -4,8 +4,9 @@
 //
 //===---------------------------------------------------------------------------------------===//
 //
-// The runtime joins and cuts whole buffers, one block per rank. Along a dimension that is not the outermost, the blocks are
-// not contiguous: what is sent is transposed so that the cut dimension leads, and what arrives is transposed back.
+// The runtime joins and cuts whole buffers, one block per rank. Along a dimension that is not the
+// outermost, the blocks are not contiguous: what is sent is transposed so that the cut dimension
+// leads, and what arrives is transposed back.
 //
 //===---------------------------------------------------------------------------------------===//
 
@@ -20,7 +21,8 @@ using namespace ulsc::lower;
 namespace {
 
 /// `value` [.., n·size at `dim`, ..] as [n, .., size, ..].
-Value moveBlocksToFront(OpBuilder &builder, Location location, Value value, int64_t dim, int64_t ranks) {
+Value moveBlocksToFront(OpBuilder &builder, Location location, Value value, int64_t dim,
+                        int64_t ranks) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> split(type.getShape());
   split[dim] /= ranks;
@@ -60,7 +62,8 @@ int64_t getRanks(Operation *op) {
   return mesh.getSize(llvm::to_vector(collective.getAxes().getAsRange<StringAttr>()));
 }
 
-/// The ops outside a `dist.start` that make operands and take results of a collective, or the collective itself.
+/// The ops outside a `dist.start` that make operands and take results of a collective, or the
+/// collective itself.
 struct Ends {
   Operation *before;
   dist::WaitOp wait;
@@ -73,9 +76,10 @@ Ends getEnds(Operation *collective) {
   return {start, cast<dist::WaitOp>(*start.getHandle().user_begin())};
 }
 
-/// Gives a collective new operands and result types, and its users the results that `finish` makes of the new ones.
-void rebuild(PatternRewriter &rewriter, Operation *op, ArrayRef<Value> operands, TypeRange types, ArrayRef<int64_t> dims,
-             function_ref<Value(OpBuilder &, unsigned, Value)> finish) {
+/// Gives a collective new operands and result types, and its users the results that `finish` makes
+/// of the new ones.
+void rebuild(PatternRewriter &rewriter, Operation *op, ArrayRef<Value> operands, TypeRange types,
+             ArrayRef<int64_t> dims, function_ref<Value(OpBuilder &, unsigned, Value)> finish) {
   Ends ends = getEnds(op);
   rewriter.setInsertionPoint(op);
   OperationState state(op->getLoc(), op->getName(), operands, types, op->getAttrs());
@@ -134,7 +138,8 @@ struct GatherOutermost : OpRewritePattern<dist::AllGatherOp> {
 
 struct ScatterOutermost : OpRewritePattern<dist::ReduceScatterOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(dist::ReduceScatterOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(dist::ReduceScatterOp op,
+                                PatternRewriter &rewriter) const override {
     auto isPlain = [&](size_t i) {
       return isOutermost(cast<RankedTensorType>(op.getInputs()[i].getType()), op.getDims()[i]);
     };
@@ -155,7 +160,8 @@ struct ScatterOutermost : OpRewritePattern<dist::ReduceScatterOp> {
     SmallVector<int64_t> zeros(op.getDims().size(), 0);
     Location location = op.getLoc();
     rebuild(rewriter, op, operands, types, zeros, [&](OpBuilder &builder, unsigned i, Value value) {
-      return buildReshape(builder, location, value, cast<RankedTensorType>(finalTypes[i]).getShape());
+      return buildReshape(builder, location, value,
+                          cast<RankedTensorType>(finalTypes[i]).getShape());
     });
     return success();
   }

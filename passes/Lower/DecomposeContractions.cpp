@@ -34,7 +34,8 @@ struct LetterStrides {
   }
 };
 
-/// The letters of an einsum by the part they play in a product of matrices, each group in one order for all operands.
+/// The letters of an einsum by the part they play in a product of matrices, each group in one order
+/// for all operands.
 struct Roles {
   std::string batch, m, n, k;
 };
@@ -85,13 +86,15 @@ struct DecomposeEinsum : OpRewritePattern<uls::EinsumOp> {
     if (unifyTypes(op, rewriter))
       return success();
     Roles roles = classify(op);
-    // The groups' order follows the result; where an operand disagrees, it is transposed to fit and tried again.
+    // The groups' order follows the result; where an operand disagrees, it is transposed to fit and
+    // tried again.
     LetterStrides a(op.getLhsLetters(), cast<RankedTensorType>(op.getLhs().getType()));
     LetterStrides b(op.getRhsLetters(), cast<RankedTensorType>(op.getRhs().getType()));
     LetterStrides c(op.getResultLetters(), cast<RankedTensorType>(op.getType()));
     auto strides = [&](const LetterStrides &operand, StringRef x, StringRef y,
                        StringRef z) -> std::optional<SmallVector<int64_t>> {
-      auto first = collapse(x, operand, op), second = collapse(y, operand, op), third = collapse(z, operand, op);
+      auto first = collapse(x, operand, op), second = collapse(y, operand, op),
+           third = collapse(z, operand, op);
       if (!first || !second || !third)
         return std::nullopt;
       return SmallVector<int64_t>{*first, *second, *third};
@@ -111,7 +114,8 @@ struct DecomposeEinsum : OpRewritePattern<uls::EinsumOp> {
 private:
   /// Products have operands of one type: converts the narrower. Whether it had to.
   static bool unifyTypes(uls::EinsumOp op, PatternRewriter &rewriter) {
-    auto lhs = cast<RankedTensorType>(op.getLhs().getType()), rhs = cast<RankedTensorType>(op.getRhs().getType());
+    auto lhs = cast<RankedTensorType>(op.getLhs().getType()),
+         rhs = cast<RankedTensorType>(op.getRhs().getType());
     if (lhs.getElementType() == rhs.getElementType())
       return false;
     bool isLhsNarrow = lhs.getElementTypeBitWidth() < rhs.getElementTypeBitWidth();
@@ -123,7 +127,8 @@ private:
     return true;
   }
 
-  static Value buildTranspose(PatternRewriter &rewriter, Location location, Value value, StringRef from, StringRef to) {
+  static Value buildTranspose(PatternRewriter &rewriter, Location location, Value value,
+                              StringRef from, StringRef to) {
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<int64_t> permutation, shape;
     for (char letter : to) {
@@ -137,7 +142,8 @@ private:
     op.setEquation((lhs + "," + rhs + "->" + result).str());
   }
 
-  static LogicalResult transposeOperand(uls::EinsumOp op, PatternRewriter &rewriter, unsigned index, StringRef letters) {
+  static LogicalResult transposeOperand(uls::EinsumOp op, PatternRewriter &rewriter, unsigned index,
+                                        StringRef letters) {
     std::string from = (index == 0 ? op.getLhsLetters() : op.getRhsLetters()).str();
     Value transposed = buildTranspose(rewriter, op.getLoc(), op->getOperand(index), from, letters);
     rewriter.modifyOpInPlace(op, [&] {
@@ -149,33 +155,40 @@ private:
     return success();
   }
 
-  static LogicalResult transposeResult(uls::EinsumOp op, PatternRewriter &rewriter, StringRef letters) {
+  static LogicalResult transposeResult(uls::EinsumOp op, PatternRewriter &rewriter,
+                                       StringRef letters) {
     SmallVector<int64_t> shape;
     for (char letter : letters)
       shape.push_back(op.getSize(letter));
     auto type = cast<RankedTensorType>(op.getType()).clone(shape);
     std::string equation = (op.getLhsLetters() + "," + op.getRhsLetters() + "->" + letters).str();
-    Value product = uls::EinsumOp::create(rewriter, op.getLoc(), type, equation, op.getLhs(), op.getRhs());
-    rewriter.replaceOp(op, buildTranspose(rewriter, op.getLoc(), product, letters, op.getResultLetters()));
+    Value product =
+        uls::EinsumOp::create(rewriter, op.getLoc(), type, equation, op.getLhs(), op.getRhs());
+    rewriter.replaceOp(
+        op, buildTranspose(rewriter, op.getLoc(), product, letters, op.getResultLetters()));
     return success();
   }
 
-  /// Where the one use adds the product to an accumulator of its type, the product adds to it itself.
+  /// Where the one use adds the product to an accumulator of its type, the product adds to it
+  /// itself.
   static uls::AccumulateOp getAccumulation(uls::EinsumOp op) {
     if (!op->hasOneUse())
       return {};
     auto accumulate = dyn_cast<uls::AccumulateOp>(*op->user_begin());
-    if (!accumulate || accumulate.getAccumulator().getType() != op.getType() || accumulate->getBlock() != op->getBlock())
+    if (!accumulate || accumulate.getAccumulator().getType() != op.getType() ||
+        accumulate->getBlock() != op->getBlock())
       return {};
     return accumulate;
   }
 
-  static LogicalResult buildContract(uls::EinsumOp op, PatternRewriter &rewriter, const Roles &roles,
-                                     SmallVector<int64_t> a, SmallVector<int64_t> b, SmallVector<int64_t> c) {
-    SmallVector<int64_t> sizes = {getGroupSize(roles.batch, op), getGroupSize(roles.m, op), getGroupSize(roles.n, op),
-                                  getGroupSize(roles.k, op)};
+  static LogicalResult buildContract(uls::EinsumOp op, PatternRewriter &rewriter,
+                                     const Roles &roles, SmallVector<int64_t> a,
+                                     SmallVector<int64_t> b, SmallVector<int64_t> c) {
+    SmallVector<int64_t> sizes = {getGroupSize(roles.batch, op), getGroupSize(roles.m, op),
+                                  getGroupSize(roles.n, op), getGroupSize(roles.k, op)};
     Value lhs = op.getLhs(), rhs = op.getRhs();
-    // Row-major results: where rows of the result are the ones that lie together, the transposed product is taken.
+    // Row-major results: where rows of the result are the ones that lie together, the transposed
+    // product is taken.
     if (c[1] == 1 && c[2] != 1 && sizes[1] > 1) {
       std::swap(lhs, rhs);
       std::swap(sizes[1], sizes[2]);
@@ -185,11 +198,11 @@ private:
       std::swap(c[1], c[2]);
     }
     uls::AccumulateOp accumulate = getAccumulation(op);
-    if (accumulate)
+    if (accumulate && !isDefinedBefore(accumulate.getAccumulator(), op))
       rewriter.setInsertionPoint(accumulate);
-    auto product =
-        exec::ContractOp::create(rewriter, op.getLoc(), op.getType(), getName(op), lhs, rhs,
-                                 accumulate ? accumulate.getAccumulator() : Value(), sizes, a, b, c);
+    auto product = exec::ContractOp::create(rewriter, op.getLoc(), op.getType(), getName(op), lhs,
+                                            rhs, accumulate ? accumulate.getAccumulator() : Value(),
+                                            sizes, a, b, c);
     if (accumulate) {
       rewriter.replaceOp(accumulate, product.getResult());
       rewriter.eraseOp(op);
@@ -207,7 +220,8 @@ private:
   }
 };
 
-/// Accumulating a concatenation of outermost parts accumulates the parts: products add to the accumulator itself.
+/// Accumulating a concatenation of outermost parts accumulates the parts: products add to the
+/// accumulator itself.
 struct SplitAccumulateConcat : OpRewritePattern<uls::AccumulateOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(uls::AccumulateOp op, PatternRewriter &rewriter) const override {
@@ -220,12 +234,13 @@ struct SplitAccumulateConcat : OpRewritePattern<uls::AccumulateOp> {
     int64_t offset = 0;
     for (Value input : concat.getInputs()) {
       auto part = type.clone(cast<RankedTensorType>(input.getType()).getShape());
-      slices.push_back(
-          uls::SliceOp::create(rewriter, op.getLoc(), part, op.getAccumulator(), concat.getDim(), offset));
+      slices.push_back(uls::SliceOp::create(rewriter, op.getLoc(), part, op.getAccumulator(),
+                                            concat.getDim(), offset));
       offset += part.getDimSize(concat.getDim());
     }
     for (auto [slice, input] : llvm::zip_equal(slices, concat.getInputs()))
-      parts.push_back(uls::AccumulateOp::create(rewriter, op.getLoc(), slice.getType(), slice, input));
+      parts.push_back(
+          uls::AccumulateOp::create(rewriter, op.getLoc(), slice.getType(), slice, input));
     rewriter.replaceOpWithNewOp<uls::ConcatOp>(op, type, parts, concat.getDim());
     rewriter.eraseOp(concat);
     return success();
@@ -234,8 +249,10 @@ struct SplitAccumulateConcat : OpRewritePattern<uls::AccumulateOp> {
 
 } // namespace
 
+void lower::populateAccumulationPatterns(RewritePatternSet &patterns) {
+  patterns.add<SplitAccumulateConcat>(patterns.getContext());
+}
+
 void lower::populateContractionPatterns(RewritePatternSet &patterns) {
-  // Before accumulations become additions.
-  patterns.add<SplitAccumulateConcat>(patterns.getContext(), PatternBenefit(4));
-  patterns.add<DecomposeEinsum>(patterns.getContext(), PatternBenefit(3));
+  patterns.add<DecomposeEinsum>(patterns.getContext());
 }

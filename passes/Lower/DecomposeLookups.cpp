@@ -22,14 +22,17 @@ struct DecomposeEmbedding : OpRewritePattern<uls::EmbeddingOp> {
     auto type = cast<RankedTensorType>(op.getType());
     auto table = cast<RankedTensorType>(op.getTable().getType());
     int64_t rows = cast<RankedTensorType>(op.getIndices().getType()).getRank();
-    Value offset = buildShardOffset(rewriter, op.getLoc(), op.getShardAttr(), 0, table.getDimSize(0));
+    Value offset =
+        buildShardOffset(rewriter, op.getLoc(), op.getShardAttr(), 0, table.getDimSize(0));
     Value value = buildElementwise(
-        rewriter, op.getLoc(), type, {{op.getIndices(), leadingDims(getContext(), type.getRank(), rows)}}, "embedding",
+        rewriter, op.getLoc(), type,
+        {{op.getIndices(), leadingDims(getContext(), type.getRank(), rows)}}, "embedding",
         [&](OpBuilder &b, Location l, ValueRange v) -> Value {
           Value row = convertElement(b, l, v[0], b.getI64Type());
           if (offset)
             row = arith::SubIOp::create(b, l, row, offset);
-          // Rows of other ranks, and no row at all, are zero; as unsigned, a negative row lies past the end, too.
+          // Rows of other ranks, and no row at all, are zero; as unsigned, a negative row lies past
+          // the end, too.
           Value inside = arith::CmpIOp::create(b, l, arith::CmpIPredicate::ult, row,
                                                i64Constant(b, l, table.getDimSize(0)));
           row = arith::SelectOp::create(b, l, inside, row, i64Constant(b, l, 0));
@@ -54,7 +57,8 @@ struct DecomposeEmbeddingGrad : OpRewritePattern<uls::EmbeddingGradOp> {
     Location location = op.getLoc();
     auto table = RankedTensorType::get(type.getShape(), rewriter.getF32Type());
     uls::AccumulateOp accumulate = getAccumulation(op, table);
-    rewriter.setInsertionPoint(accumulate ? accumulate.getOperation() : op.getOperation());
+    if (accumulate && !isDefinedBefore(accumulate.getAccumulator(), op))
+      rewriter.setInsertionPoint(accumulate);
     Value init = accumulate ? accumulate.getAccumulator() : Value();
     if (!init)
       init = uls::ConstantOp::create(rewriter, location, DenseElementsAttr::get(table, 0.0f));
@@ -62,7 +66,8 @@ struct DecomposeEmbeddingGrad : OpRewritePattern<uls::EmbeddingGradOp> {
     Value column = offset ? offset : i64Constant(rewriter, location, 0);
     SmallVector<Value> inputs = {op.getCotangent(), op.getIndices(), init};
     exec::KernelOp kernel = buildKernel(rewriter, op, inputs);
-    auto apply = exec::ApplyOp::create(rewriter, location, TypeRange{table}, kernel.getSymName(), inputs, {column});
+    auto apply = exec::ApplyOp::create(rewriter, location, TypeRange{table}, kernel.getSymName(),
+                                       inputs, {column});
     Value result = apply.getResult(0);
     if (accumulate) {
       rewriter.replaceOp(accumulate, result);
@@ -80,13 +85,15 @@ private:
     if (!op->hasOneUse())
       return {};
     auto accumulate = dyn_cast<uls::AccumulateOp>(*op->user_begin());
-    return accumulate && accumulate.getAccumulator().getType() == table && accumulate.getValue() == op.getOutput()
+    return accumulate && accumulate.getAccumulator().getType() == table &&
+                   accumulate.getValue() == op.getOutput()
                ? accumulate
                : uls::AccumulateOp();
   }
 
   /// (cotangent, indices, init, offset of the table's first row) -> table.
-  static exec::KernelOp buildKernel(PatternRewriter &rewriter, uls::EmbeddingGradOp op, ArrayRef<Value> inputs) {
+  static exec::KernelOp buildKernel(PatternRewriter &rewriter, uls::EmbeddingGradOp op,
+                                    ArrayRef<Value> inputs) {
     OpBuilder::InsertionGuard guard(rewriter);
     Location location = op.getLoc();
     auto module = op->getParentOfType<ModuleOp>();
@@ -100,18 +107,19 @@ private:
         rewriter.getStringAttr("private"), ArrayAttr(), ArrayAttr(),
         exec::KernelKindAttr::get(op.getContext(), exec::KernelKind::Scatter),
         rewriter.getI64IntegerAttr(indexType.getRank()));
-    Block *body = rewriter.createBlock(&kernel.getBody(), {}, types, SmallVector<Location>(types.size(), location));
+    Block *body = rewriter.createBlock(&kernel.getBody(), {}, types,
+                                       SmallVector<Location>(types.size(), location));
     Value offset = body->getArgument(3);
-    Value local = buildElementwise(rewriter, location,
-                                   RankedTensorType::get(indexType.getShape(), rewriter.getI64Type()),
-                                   {{body->getArgument(1), allDims(op.getContext(), indexType.getRank())}},
-                                   "embedding_grad", [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                                     Value row = convertElement(b, l, v[0], b.getI64Type());
-                                     return arith::SubIOp::create(b, l, row, offset);
-                                   });
+    Value local = buildElementwise(
+        rewriter, location, RankedTensorType::get(indexType.getShape(), rewriter.getI64Type()),
+        {{body->getArgument(1), allDims(op.getContext(), indexType.getRank())}}, "embedding_grad",
+        [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+          Value row = convertElement(b, l, v[0], b.getI64Type());
+          return arith::SubIOp::create(b, l, row, offset);
+        });
     local.getDefiningOp()->removeAttr(kSourceAttrName);
-    Value result = exec::ScatterAddOp::create(rewriter, location, body->getArgument(2).getType(), body->getArgument(0),
-                                              local, body->getArgument(2));
+    Value result = exec::ScatterAddOp::create(rewriter, location, body->getArgument(2).getType(),
+                                              body->getArgument(0), local, body->getArgument(2));
     exec::YieldOp::create(rewriter, location, result);
     return kernel;
   }
@@ -124,8 +132,9 @@ private:
   }
 };
 
-/// Rope in three generics: cosines and sines per position and frequency, then the rotation of all heads by them. The last
-/// dimension is seen as [2, half], a view, so that both elements of a pair are plain reads.
+/// Rope in three generics: cosines and sines per position and frequency, then the rotation of all
+/// heads by them. The last dimension is seen as [2, half], a view, so that both elements of a pair
+/// are plain reads.
 struct DecomposeRope : OpRewritePattern<uls::RopeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -138,7 +147,8 @@ struct DecomposeRope : OpRewritePattern<uls::RopeOp> {
       frequencies.push_back(static_cast<float>(frequency));
     Value table = uls::ConstantOp::create(
         rewriter, location,
-        DenseElementsAttr::get(RankedTensorType::get({half}, rewriter.getF32Type()), ArrayRef(frequencies)));
+        DenseElementsAttr::get(RankedTensorType::get({half}, rewriter.getF32Type()),
+                               ArrayRef(frequencies)));
     Value cosine = buildTable<math::CosOp>(rewriter, op, table, half);
     Value sine = buildTable<math::SinOp>(rewriter, op, table, half);
 
@@ -151,8 +161,11 @@ struct DecomposeRope : OpRewritePattern<uls::RopeOp> {
     bool inverse = op.getInverse();
     Value rotated = buildElementwise(
         rewriter, location, paired,
-        {{pairs, getPairMap(loops, 0)}, {pairs, getPairMap(loops, 1)}, {cosine, angle}, {sine, angle}}, "rope",
-        [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+        {{pairs, getPairMap(loops, 0)},
+         {pairs, getPairMap(loops, 1)},
+         {cosine, angle},
+         {sine, angle}},
+        "rope", [&](OpBuilder &b, Location l, ValueRange v) -> Value {
           Value which = linalg::IndexOp::create(b, l, loops - 2);
           Value zero = arith::ConstantOp::create(b, l, b.getIndexAttr(0));
           Value isFirst = arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq, which, zero);
@@ -179,18 +192,20 @@ private:
     return AffineMap::get(loops, 0, expressions, getContext());
   }
 
-  template <typename MathOp> static Value buildTable(PatternRewriter &rewriter, uls::RopeOp op, Value table, int64_t half) {
+  template <typename MathOp>
+  static Value buildTable(PatternRewriter &rewriter, uls::RopeOp op, Value table, int64_t half) {
     auto positions = cast<RankedTensorType>(op.getPositions().getType());
     SmallVector<int64_t> shape(positions.getShape());
     shape.push_back(half);
     unsigned loops = shape.size();
-    return buildElementwise(rewriter, op.getLoc(), RankedTensorType::get(shape, rewriter.getF32Type()),
-                            {{op.getPositions(), leadingDims(op.getContext(), loops, loops - 1)},
-                             {table, lastDim(op.getContext(), loops)}},
-                            "rope", [](OpBuilder &b, Location l, ValueRange v) -> Value {
-                              Value position = convertElement(b, l, v[0], b.getF32Type());
-                              return MathOp::create(b, l, arith::MulFOp::create(b, l, position, v[1]));
-                            });
+    return buildElementwise(
+        rewriter, op.getLoc(), RankedTensorType::get(shape, rewriter.getF32Type()),
+        {{op.getPositions(), leadingDims(op.getContext(), loops, loops - 1)},
+         {table, lastDim(op.getContext(), loops)}},
+        "rope", [](OpBuilder &b, Location l, ValueRange v) -> Value {
+          Value position = convertElement(b, l, v[0], b.getF32Type());
+          return MathOp::create(b, l, arith::MulFOp::create(b, l, position, v[1]));
+        });
   }
 };
 
@@ -198,6 +213,8 @@ private:
 
 void lower::populateLookupPatterns(RewritePatternSet &patterns) {
   patterns.add<DecomposeEmbedding, DecomposeRope>(patterns.getContext());
-  // Before the accumulation becomes an addition.
-  patterns.add<DecomposeEmbeddingGrad>(patterns.getContext(), PatternBenefit(2));
+}
+
+void lower::populateAccumulatingLookupPatterns(RewritePatternSet &patterns) {
+  patterns.add<DecomposeEmbeddingGrad>(patterns.getContext());
 }

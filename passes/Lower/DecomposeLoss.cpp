@@ -17,9 +17,10 @@ namespace {
 /// A block of logits: rows, and columns that are a part of the padded vocabulary.
 class LogitsSpace {
 public:
-  LogitsSpace(PatternRewriter &rewriter, Location location, Value logits, int64_t vocabulary, dist::ShardAttr shard)
-      : rewriter(rewriter), location(location), logits(logits), type(cast<RankedTensorType>(logits.getType())),
-        vocabulary(vocabulary) {
+  LogitsSpace(PatternRewriter &rewriter, Location location, Value logits, int64_t vocabulary,
+              dist::ShardAttr shard)
+      : rewriter(rewriter), location(location), logits(logits),
+        type(cast<RankedTensorType>(logits.getType())), vocabulary(vocabulary) {
     int64_t last = type.getRank() - 1;
     offset = buildShardOffset(rewriter, location, shard, last, type.getDimSize(last));
     int64_t columns = shard ? shard.getGlobalShape().back() : type.getDimSize(last);
@@ -37,7 +38,8 @@ public:
 
   /// Global column of the element, i64, in the body of a generic.
   Value buildColumn(OpBuilder &b, Location l) const {
-    Value column = arith::IndexCastOp::create(b, l, b.getI64Type(), linalg::IndexOp::create(b, l, type.getRank() - 1));
+    Value column = arith::IndexCastOp::create(b, l, b.getI64Type(),
+                                              linalg::IndexOp::create(b, l, type.getRank() - 1));
     return offset ? Value(arith::AddIOp::create(b, l, column, offset)) : column;
   }
   /// `value`, or `other` in padding columns.
@@ -55,10 +57,11 @@ public:
     });
   }
   Value buildExpSum(Value max) const {
-    return reduce(Combiner::Sum, {whole(), perRow(max)}, [&](OpBuilder &b, Location l, ValueRange v) {
-      Value e = math::ExpOp::create(b, l, arith::SubFOp::create(b, l, v[0], v[1]));
-      return buildUnpadded(b, l, e, 0.0);
-    });
+    return reduce(Combiner::Sum, {whole(), perRow(max)},
+                  [&](OpBuilder &b, Location l, ValueRange v) {
+                    Value e = math::ExpOp::create(b, l, arith::SubFOp::create(b, l, v[0], v[1]));
+                    return buildUnpadded(b, l, e, 0.0);
+                  });
   }
 
   /// The logit at the row's target, 0 where another rank has it or there is none.
@@ -66,8 +69,8 @@ public:
     unsigned rows = type.getRank() - 1;
     Value source = logits;
     return buildElementwise(
-        rewriter, location, getRowType(), {{targets, allDims(type.getContext(), rows)}}, "cross_entropy",
-        [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+        rewriter, location, getRowType(), {{targets, allDims(type.getContext(), rows)}},
+        "cross_entropy", [&](OpBuilder &b, Location l, ValueRange v) -> Value {
           Value column = convertElement(b, l, v[0], b.getI64Type());
           if (offset)
             column = arith::SubIOp::create(b, l, column, offset);
@@ -89,7 +92,8 @@ private:
   Value reduce(Combiner combiner, ArrayRef<Operand> operands, ElementBody body) const {
     SmallVector<bool> reduced(type.getRank(), false);
     reduced.back() = true;
-    return buildReduction(rewriter, location, type.getShape(), reduced, combiner, operands, "cross_entropy", body);
+    return buildReduction(rewriter, location, type.getShape(), reduced, combiner, operands,
+                          "cross_entropy", body);
   }
 
   PatternRewriter &rewriter;
@@ -102,21 +106,23 @@ private:
 };
 
 /// Loss and log-sum-exp of each row from its statistics.
-std::pair<Value, Value> buildLoss(PatternRewriter &rewriter, Location location, Value max, Value sum, Value targetLogit,
-                                  Value targets) {
+std::pair<Value, Value> buildLoss(PatternRewriter &rewriter, Location location, Value max,
+                                  Value sum, Value targetLogit, Value targets) {
   auto type = cast<RankedTensorType>(max.getType());
   auto map = allDims(type.getContext(), type.getRank());
-  Value lse = buildElementwise(rewriter, location, type, {{max, map}, {sum, map}}, "cross_entropy",
-                               [](OpBuilder &b, Location l, ValueRange v) -> Value {
-                                 return arith::AddFOp::create(b, l, v[0], math::LogOp::create(b, l, v[1]));
-                               });
-  Value loss = buildElementwise(rewriter, location, type, {{lse, map}, {targetLogit, map}, {targets, map}},
-                                "cross_entropy", [](OpBuilder &b, Location l, ValueRange v) -> Value {
-                                  Value none = arith::ConstantOp::create(b, l, b.getIntegerAttr(v[2].getType(), 0));
-                                  Value valid = arith::CmpIOp::create(b, l, arith::CmpIPredicate::sge, v[2], none);
-                                  Value difference = arith::SubFOp::create(b, l, v[0], v[1]);
-                                  return arith::SelectOp::create(b, l, valid, difference, f32Constant(b, l, 0.0));
-                                });
+  Value lse =
+      buildElementwise(rewriter, location, type, {{max, map}, {sum, map}}, "cross_entropy",
+                       [](OpBuilder &b, Location l, ValueRange v) -> Value {
+                         return arith::AddFOp::create(b, l, v[0], math::LogOp::create(b, l, v[1]));
+                       });
+  Value loss = buildElementwise(
+      rewriter, location, type, {{lse, map}, {targetLogit, map}, {targets, map}}, "cross_entropy",
+      [](OpBuilder &b, Location l, ValueRange v) -> Value {
+        Value none = arith::ConstantOp::create(b, l, b.getIntegerAttr(v[2].getType(), 0));
+        Value valid = arith::CmpIOp::create(b, l, arith::CmpIPredicate::sge, v[2], none);
+        Value difference = arith::SubFOp::create(b, l, v[0], v[1]);
+        return arith::SelectOp::create(b, l, valid, difference, f32Constant(b, l, 0.0));
+      });
   return {loss, lse};
 }
 
@@ -134,19 +140,23 @@ struct DecomposeCrossEntropy : OpRewritePattern<uls::CrossEntropyOp> {
 
 struct DecomposeCrossEntropyGrad : OpRewritePattern<uls::CrossEntropyGradOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(uls::CrossEntropyGradOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(uls::CrossEntropyGradOp op,
+                                PatternRewriter &rewriter) const override {
     LogitsSpace space(rewriter, op.getLoc(), op.getLogits(), op.getVocabulary(), op.getShardAttr());
     Value grad = buildElementwise(
         rewriter, op.getLoc(), space.getType(),
-        {space.whole(), space.perRow(op.getTargets()), space.perRow(op.getLse()), space.perRow(op.getCotangent())},
+        {space.whole(), space.perRow(op.getTargets()), space.perRow(op.getLse()),
+         space.perRow(op.getCotangent())},
         "cross_entropy_grad", [&](OpBuilder &b, Location l, ValueRange v) -> Value {
           Value target = convertElement(b, l, v[1], b.getI64Type());
           Value p = math::ExpOp::create(b, l, arith::SubFOp::create(b, l, v[0], v[2]));
-          Value hit = arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq, space.buildColumn(b, l), target);
+          Value hit = arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq, space.buildColumn(b, l),
+                                            target);
           Value zero = f32Constant(b, l, 0.0), one = f32Constant(b, l, 1.0);
           p = arith::SubFOp::create(b, l, p, arith::SelectOp::create(b, l, hit, one, zero));
           p = arith::MulFOp::create(b, l, p, v[3]);
-          Value valid = arith::CmpIOp::create(b, l, arith::CmpIPredicate::sge, target, i64Constant(b, l, 0));
+          Value valid =
+              arith::CmpIOp::create(b, l, arith::CmpIPredicate::sge, target, i64Constant(b, l, 0));
           return space.buildUnpadded(b, l, arith::SelectOp::create(b, l, valid, p, zero), 0.0);
         });
     rewriter.replaceOp(op, grad);
@@ -176,8 +186,8 @@ struct DecomposeLogitsSums : OpRewritePattern<uls::LogitsSumsOp> {
 struct DecomposeLogitsLoss : OpRewritePattern<uls::LogitsLossOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(uls::LogitsLossOp op, PatternRewriter &rewriter) const override {
-    auto [loss, lse] =
-        buildLoss(rewriter, op.getLoc(), op.getMax(), op.getExpSum(), op.getTargetLogit(), op.getTargets());
+    auto [loss, lse] = buildLoss(rewriter, op.getLoc(), op.getMax(), op.getExpSum(),
+                                 op.getTargetLogit(), op.getTargets());
     rewriter.replaceOp(op, {loss, lse});
     return success();
   }
@@ -186,6 +196,6 @@ struct DecomposeLogitsLoss : OpRewritePattern<uls::LogitsLossOp> {
 } // namespace
 
 void lower::populateLossPatterns(RewritePatternSet &patterns) {
-  patterns.add<DecomposeCrossEntropy, DecomposeCrossEntropyGrad, DecomposeLogitsMax, DecomposeLogitsSums,
-               DecomposeLogitsLoss>(patterns.getContext());
+  patterns.add<DecomposeCrossEntropy, DecomposeCrossEntropyGrad, DecomposeLogitsMax,
+               DecomposeLogitsSums, DecomposeLogitsLoss>(patterns.getContext());
 }

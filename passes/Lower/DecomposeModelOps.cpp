@@ -26,8 +26,9 @@ using namespace ulsc::lower;
 
 /// Whether `op` is one of those that the assignment of buffers understands as they are.
 static bool isLeft(Operation *op) {
-  return isa<uls::AttentionOp, uls::AttentionGradOp, uls::CallOp, uls::MicrobatchesOp, uls::MicrobatchOp, uls::YieldOp,
-             uls::ReshapeOp, uls::SliceOp, uls::ConcatOp, uls::ConstantOp, uls::ReportOp, uls::BlockOp, uls::StepOp,
+  return isa<uls::AttentionOp, uls::AttentionGradOp, uls::CallOp, uls::MicrobatchesOp,
+             uls::MicrobatchOp, uls::YieldOp, uls::ReshapeOp, uls::SliceOp, uls::ConcatOp,
+             uls::ConstantOp, uls::ControlOp, uls::ReportOp, uls::BlockOp, uls::StepOp,
              uls::ParamOp, uls::StateOp>(op) ||
          !isa<uls::UlsDialect>(op->getDialect());
 }
@@ -35,21 +36,7 @@ static bool isLeft(Operation *op) {
 namespace {
 struct DecomposeModelOps : ulsc::impl::DecomposeModelOpsPassBase<DecomposeModelOps> {
   void runOnOperation() override {
-    ScalarForms forms(&getContext());
-    RewritePatternSet patterns(&getContext());
-    populateContractionPatterns(patterns);
-    populateCollectivePatterns(patterns);
-    populateElementwisePatterns(patterns, forms);
-    populateShapePatterns(patterns);
-    populateNormPatterns(patterns);
-    populateLossPatterns(patterns);
-    populateLookupPatterns(patterns);
-    populateStatisticPatterns(patterns);
-    GreedyRewriteConfig config;
-    config.enableFolding(false);
-    config.enableConstantCSE(false);
-    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(fuseAccumulations()) || failed(decompose()))
       return signalPassFailure();
     WalkResult result = getOperation().walk([&](Operation *op) {
       if (isLeft(op) || isUnusedScalar(op))
@@ -63,6 +50,39 @@ struct DecomposeModelOps : ulsc::impl::DecomposeModelOpsPassBase<DecomposeModelO
       if (isa<uls::UlsDialect>(op->getDialect()) && op->use_empty() && isUnusedScalar(op))
         op->erase();
     });
+  }
+
+  LogicalResult apply(RewritePatternSet patterns) {
+    GreedyRewriteConfig config;
+    config.enableFolding(false);
+    config.enableConstantCSE(false);
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    return applyPatternsGreedily(getOperation(), std::move(patterns), config);
+  }
+
+  /// Products and scattered sums take in the accumulation of their result; afterwards an
+  /// accumulation is an addition.
+  LogicalResult fuseAccumulations() {
+    RewritePatternSet split(&getContext()), patterns(&getContext());
+    populateAccumulationPatterns(split);
+    if (failed(apply(std::move(split))))
+      return failure();
+    populateContractionPatterns(patterns);
+    populateAccumulatingLookupPatterns(patterns);
+    return apply(std::move(patterns));
+  }
+
+  LogicalResult decompose() {
+    ScalarForms forms(&getContext());
+    RewritePatternSet patterns(&getContext());
+    populateCollectivePatterns(patterns);
+    populateElementwisePatterns(patterns, forms);
+    populateShapePatterns(patterns);
+    populateNormPatterns(patterns);
+    populateLossPatterns(patterns);
+    populateLookupPatterns(patterns);
+    populateStatisticPatterns(patterns);
+    return apply(std::move(patterns));
   }
 
   /// Scalar expressions that bodies computed themselves.

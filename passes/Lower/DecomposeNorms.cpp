@@ -18,7 +18,8 @@ namespace {
 class RowSpace {
 public:
   RowSpace(PatternRewriter &rewriter, Location location, Value like, StringRef source)
-      : rewriter(rewriter), location(location), type(cast<RankedTensorType>(like.getType())), source(source) {}
+      : rewriter(rewriter), location(location), type(cast<RankedTensorType>(like.getType())),
+        source(source) {}
 
   int64_t getColumns() const { return type.getShape().back(); }
   RankedTensorType getType() const { return type; }
@@ -27,20 +28,24 @@ public:
   Operand perRow(Value value) const {
     return {value, leadingDims(type.getContext(), type.getRank(), type.getRank() - 1)};
   }
-  Operand perColumn(Value value) const { return {value, lastDim(type.getContext(), type.getRank())}; }
+  Operand perColumn(Value value) const {
+    return {value, lastDim(type.getContext(), type.getRank())};
+  }
 
   /// One f32 per row.
   Value reduceRow(Combiner combiner, ArrayRef<Operand> operands, ElementBody body) const {
     SmallVector<bool> reduced(type.getRank(), false);
     reduced.back() = true;
-    return buildReduction(rewriter, location, type.getShape(), reduced, combiner, operands, source, body);
+    return buildReduction(rewriter, location, type.getShape(), reduced, combiner, operands, source,
+                          body);
   }
 
   /// Sums over all rows, in `result`'s type.
   Value sumColumns(RankedTensorType result, ArrayRef<Operand> operands, ElementBody body) const {
     SmallVector<bool> reduced(type.getRank(), true);
     reduced.back() = false;
-    Value sum = buildReduction(rewriter, location, type.getShape(), reduced, Combiner::Sum, operands, source, body);
+    Value sum = buildReduction(rewriter, location, type.getShape(), reduced, Combiner::Sum,
+                               operands, source, body);
     if (sum.getType() == result)
       return sum;
     return uls::ConvertOp::create(rewriter, location, result, sum);
@@ -84,13 +89,15 @@ struct DecomposeRmsNorm : OpRewritePattern<uls::RmsNormOp> {
   LogicalResult matchAndRewrite(uls::RmsNormOp op, PatternRewriter &rewriter) const override {
     RowSpace space(rewriter, op.getLoc(), op.getInput(), "rms_norm");
     Value x = op.getInput();
-    Value sum = space.reduceRow(Combiner::Sum, {space.whole(x)}, [](OpBuilder &b, Location l, ValueRange v) {
-      return mul(b, l, v[0], v[0]);
-    });
+    Value sum = space.reduceRow(
+        Combiner::Sum, {space.whole(x)},
+        [](OpBuilder &b, Location l, ValueRange v) { return mul(b, l, v[0], v[0]); });
     Value rstd = buildRstd(space, sum, op.getEpsilon().convertToDouble());
     Value output =
         space.elementwise({space.whole(x), space.perRow(rstd), space.perColumn(op.getWeight())},
-                          [](OpBuilder &b, Location l, ValueRange v) { return mul(b, l, mul(b, l, v[0], v[1]), v[2]); });
+                          [](OpBuilder &b, Location l, ValueRange v) {
+                            return mul(b, l, mul(b, l, v[0], v[1]), v[2]);
+                          });
     rewriter.replaceOp(op, {output, rstd});
     return success();
   }
@@ -104,15 +111,16 @@ struct DecomposeRmsNormGrad : OpRewritePattern<uls::RmsNormGradOp> {
     Operand weight = space.perColumn(op.getWeight()), rstd = space.perRow(op.getRstd());
     int64_t columns = space.getColumns();
     // mean(g · n) without its division, then everything of a row at once.
-    Value dot = space.reduceRow(Combiner::Sum, {x, dy, weight, rstd}, [](OpBuilder &b, Location l, ValueRange v) {
-      return mul(b, l, mul(b, l, v[1], v[2]), mul(b, l, v[0], v[3]));
-    });
-    Value dx = space.elementwise(
-        {x, dy, weight, rstd, space.perRow(dot)}, [&](OpBuilder &b, Location l, ValueRange v) {
-          Value mean = mul(b, l, v[4], f32Constant(b, l, 1.0 / columns));
-          Value n = mul(b, l, v[0], v[3]), g = mul(b, l, v[1], v[2]);
-          return mul(b, l, v[3], sub(b, l, g, mul(b, l, n, mean)));
-        });
+    Value dot = space.reduceRow(Combiner::Sum, {x, dy, weight, rstd},
+                                [](OpBuilder &b, Location l, ValueRange v) {
+                                  return mul(b, l, mul(b, l, v[1], v[2]), mul(b, l, v[0], v[3]));
+                                });
+    Value dx = space.elementwise({x, dy, weight, rstd, space.perRow(dot)},
+                                 [&](OpBuilder &b, Location l, ValueRange v) {
+                                   Value mean = mul(b, l, v[4], f32Constant(b, l, 1.0 / columns));
+                                   Value n = mul(b, l, v[0], v[3]), g = mul(b, l, v[1], v[2]);
+                                   return mul(b, l, v[3], sub(b, l, g, mul(b, l, n, mean)));
+                                 });
     Value dw = space.sumColumns(cast<RankedTensorType>(op.getWeightGrad().getType()), {x, dy, rstd},
                                 [](OpBuilder &b, Location l, ValueRange v) {
                                   return mul(b, l, v[1], mul(b, l, v[0], v[2]));
@@ -128,22 +136,25 @@ struct DecomposeLayerNorm : OpRewritePattern<uls::LayerNormOp> {
     RowSpace space(rewriter, op.getLoc(), op.getInput(), "layer_norm");
     Operand x = space.whole(op.getInput());
     int64_t columns = space.getColumns();
-    Value sum = space.reduceRow(Combiner::Sum, {x}, [](OpBuilder &, Location, ValueRange v) { return v[0]; });
+    Value sum = space.reduceRow(Combiner::Sum, {x},
+                                [](OpBuilder &, Location, ValueRange v) { return v[0]; });
     Value mean = space.rowwise({sum}, [&](OpBuilder &b, Location l, ValueRange v) {
       return mul(b, l, v[0], f32Constant(b, l, 1.0 / columns));
     });
     // The variance of what is centred first: no cancellation.
-    Value square = space.reduceRow(Combiner::Sum, {x, space.perRow(mean)}, [](OpBuilder &b, Location l, ValueRange v) {
-      Value centred = sub(b, l, v[0], v[1]);
-      return mul(b, l, centred, centred);
-    });
+    Value square = space.reduceRow(Combiner::Sum, {x, space.perRow(mean)},
+                                   [](OpBuilder &b, Location l, ValueRange v) {
+                                     Value centred = sub(b, l, v[0], v[1]);
+                                     return mul(b, l, centred, centred);
+                                   });
     Value rstd = buildRstd(space, square, op.getEpsilon().convertToDouble());
-    Value output = space.elementwise(
-        {x, space.perRow(mean), space.perRow(rstd), space.perColumn(op.getWeight()), space.perColumn(op.getBias())},
-        [](OpBuilder &b, Location l, ValueRange v) {
-          Value n = mul(b, l, sub(b, l, v[0], v[1]), v[2]);
-          return add(b, l, mul(b, l, n, v[3]), v[4]);
-        });
+    Value output =
+        space.elementwise({x, space.perRow(mean), space.perRow(rstd),
+                           space.perColumn(op.getWeight()), space.perColumn(op.getBias())},
+                          [](OpBuilder &b, Location l, ValueRange v) {
+                            Value n = mul(b, l, sub(b, l, v[0], v[1]), v[2]);
+                            return add(b, l, mul(b, l, n, v[3]), v[4]);
+                          });
     rewriter.replaceOp(op, {output, mean, rstd});
     return success();
   }
@@ -160,11 +171,14 @@ struct DecomposeLayerNormGrad : OpRewritePattern<uls::LayerNormGradOp> {
     auto normal = [](OpBuilder &b, Location l, Value x, Value mean, Value rstd) {
       return mul(b, l, sub(b, l, x, mean), rstd);
     };
-    Value sum = space.reduceRow(Combiner::Sum, {dy, weight},
-                                [](OpBuilder &b, Location l, ValueRange v) { return mul(b, l, v[0], v[1]); });
-    Value dot = space.reduceRow(Combiner::Sum, {dy, weight, x, mean, rstd}, [&](OpBuilder &b, Location l, ValueRange v) {
-      return mul(b, l, mul(b, l, v[0], v[1]), normal(b, l, v[2], v[3], v[4]));
-    });
+    Value sum =
+        space.reduceRow(Combiner::Sum, {dy, weight}, [](OpBuilder &b, Location l, ValueRange v) {
+          return mul(b, l, v[0], v[1]);
+        });
+    Value dot = space.reduceRow(
+        Combiner::Sum, {dy, weight, x, mean, rstd}, [&](OpBuilder &b, Location l, ValueRange v) {
+          return mul(b, l, mul(b, l, v[0], v[1]), normal(b, l, v[2], v[3], v[4]));
+        });
     Value dx = space.elementwise(
         {dy, weight, x, mean, rstd, space.perRow(sum), space.perRow(dot)},
         [&](OpBuilder &b, Location l, ValueRange v) {
@@ -174,10 +188,12 @@ struct DecomposeLayerNormGrad : OpRewritePattern<uls::LayerNormGradOp> {
           return mul(b, l, v[4], sub(b, l, centred, mul(b, l, n, mul(b, l, v[6], inverse))));
         });
     auto parameter = cast<RankedTensorType>(op.getWeightGrad().getType());
-    Value dw = space.sumColumns(parameter, {dy, x, mean, rstd}, [&](OpBuilder &b, Location l, ValueRange v) {
-      return mul(b, l, v[0], normal(b, l, v[1], v[2], v[3]));
-    });
-    Value db = space.sumColumns(parameter, {dy}, [](OpBuilder &, Location, ValueRange v) { return v[0]; });
+    Value dw = space.sumColumns(parameter, {dy, x, mean, rstd},
+                                [&](OpBuilder &b, Location l, ValueRange v) {
+                                  return mul(b, l, v[0], normal(b, l, v[1], v[2], v[3]));
+                                });
+    Value db =
+        space.sumColumns(parameter, {dy}, [](OpBuilder &, Location, ValueRange v) { return v[0]; });
     rewriter.replaceOp(op, {dx, dw, db});
     return success();
   }
@@ -188,7 +204,8 @@ struct DecomposeSoftmax : OpRewritePattern<uls::SoftmaxOp> {
   LogicalResult matchAndRewrite(uls::SoftmaxOp op, PatternRewriter &rewriter) const override {
     RowSpace space(rewriter, op.getLoc(), op.getInput(), "softmax");
     Operand x = space.whole(op.getInput());
-    Value max = space.reduceRow(Combiner::Max, {x}, [](OpBuilder &, Location, ValueRange v) { return v[0]; });
+    Value max = space.reduceRow(Combiner::Max, {x},
+                                [](OpBuilder &, Location, ValueRange v) { return v[0]; });
     // A row that is -inf throughout: subtract 0 instead, so that all its exponentials are 0.
     Value shift = space.rowwise({max}, [](OpBuilder &b, Location l, ValueRange v) -> Value {
       Value lowest = f32Constant(b, l, -std::numeric_limits<double>::infinity());
@@ -200,14 +217,16 @@ struct DecomposeSoftmax : OpRewritePattern<uls::SoftmaxOp> {
                                [](OpBuilder &b, Location l, ValueRange v) -> Value {
                                  return math::ExpOp::create(b, l, sub(b, l, v[0], v[1]));
                                });
-    Value sum = space.reduceRow(Combiner::Sum, {space.whole(e)}, [](OpBuilder &, Location, ValueRange v) { return v[0]; });
+    Value sum = space.reduceRow(Combiner::Sum, {space.whole(e)},
+                                [](OpBuilder &, Location, ValueRange v) { return v[0]; });
     Value scale = space.rowwise({sum}, [](OpBuilder &b, Location l, ValueRange v) -> Value {
       Value zero = f32Constant(b, l, 0.0), one = f32Constant(b, l, 1.0);
       Value empty = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ, v[0], zero);
       return arith::DivFOp::create(b, l, one, arith::SelectOp::create(b, l, empty, one, v[0]));
     });
-    Value y = space.elementwise({space.whole(e), space.perRow(scale)},
-                                [](OpBuilder &b, Location l, ValueRange v) { return mul(b, l, v[0], v[1]); });
+    Value y = space.elementwise(
+        {space.whole(e), space.perRow(scale)},
+        [](OpBuilder &b, Location l, ValueRange v) { return mul(b, l, v[0], v[1]); });
     rewriter.replaceOp(op, y);
     return success();
   }
@@ -218,11 +237,13 @@ struct DecomposeSoftmaxGrad : OpRewritePattern<uls::SoftmaxGradOp> {
   LogicalResult matchAndRewrite(uls::SoftmaxGradOp op, PatternRewriter &rewriter) const override {
     RowSpace space(rewriter, op.getLoc(), op.getResult(), "softmax_grad");
     Operand y = space.whole(op.getResult()), dy = space.whole(op.getCotangent());
-    Value dot = space.reduceRow(Combiner::Sum, {y, dy},
-                                [](OpBuilder &b, Location l, ValueRange v) { return mul(b, l, v[0], v[1]); });
-    Value dx = space.elementwise({y, dy, space.perRow(dot)}, [](OpBuilder &b, Location l, ValueRange v) {
-      return mul(b, l, v[0], sub(b, l, v[1], v[2]));
+    Value dot = space.reduceRow(Combiner::Sum, {y, dy}, [](OpBuilder &b, Location l, ValueRange v) {
+      return mul(b, l, v[0], v[1]);
     });
+    Value dx =
+        space.elementwise({y, dy, space.perRow(dot)}, [](OpBuilder &b, Location l, ValueRange v) {
+          return mul(b, l, v[0], sub(b, l, v[1], v[2]));
+        });
     rewriter.replaceOp(op, dx);
     return success();
   }
@@ -231,6 +252,6 @@ struct DecomposeSoftmaxGrad : OpRewritePattern<uls::SoftmaxGradOp> {
 } // namespace
 
 void lower::populateNormPatterns(RewritePatternSet &patterns) {
-  patterns.add<DecomposeRmsNorm, DecomposeRmsNormGrad, DecomposeLayerNorm, DecomposeLayerNormGrad, DecomposeSoftmax,
-               DecomposeSoftmaxGrad>(patterns.getContext());
+  patterns.add<DecomposeRmsNorm, DecomposeRmsNormGrad, DecomposeLayerNorm, DecomposeLayerNormGrad,
+               DecomposeSoftmax, DecomposeSoftmaxGrad>(patterns.getContext());
 }

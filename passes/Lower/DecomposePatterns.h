@@ -21,9 +21,14 @@ void populateShapePatterns(mlir::RewritePatternSet &patterns);
 void populateNormPatterns(mlir::RewritePatternSet &patterns);
 /// Cross-entropy, whole and by row statistics.
 void populateLossPatterns(mlir::RewritePatternSet &patterns);
-/// Embedding, its gradient, rope.
+/// Embedding, rope.
 void populateLookupPatterns(mlir::RewritePatternSet &patterns);
-/// Einsum to exec.contract, with transposes where letters don't collapse to strides.
+/// The gradient of an embedding, with its accumulation.
+void populateAccumulatingLookupPatterns(mlir::RewritePatternSet &patterns);
+/// Accumulation of a concatenation to that of its parts.
+void populateAccumulationPatterns(mlir::RewritePatternSet &patterns);
+/// Einsum to exec.contract, with its accumulation, and transposes where letters don't collapse to
+/// strides.
 void populateContractionPatterns(mlir::RewritePatternSet &patterns);
 /// Counts and sums of squares of the step.
 void populateStatisticPatterns(mlir::RewritePatternSet &patterns);
@@ -31,18 +36,22 @@ void populateStatisticPatterns(mlir::RewritePatternSet &patterns);
 void populateCollectivePatterns(mlir::RewritePatternSet &patterns);
 
 /// This rank's row-major position along `axes` as i64, or null without axes.
-mlir::Value buildPosition(mlir::OpBuilder &builder, mlir::Location location, mlir::FlatSymbolRefAttr mesh,
-                          llvm::ArrayRef<mlir::StringAttr> axes);
+mlir::Value buildPosition(mlir::OpBuilder &builder, mlir::Location location,
+                          mlir::FlatSymbolRefAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes);
 
-/// Where dimension `dim` of the local block begins in the global value (i64), or null when it is whole.
-mlir::Value buildShardOffset(mlir::OpBuilder &builder, mlir::Location location, dist::ShardAttr shard, int64_t dim,
-                             int64_t localSize);
+/// Where dimension `dim` of the local block begins in the global value (i64), or null when it is
+/// whole.
+mlir::Value buildShardOffset(mlir::OpBuilder &builder, mlir::Location location,
+                             dist::ShardAttr shard, int64_t dim, int64_t localSize);
 
 /// Layer index and first global row that a context stands for.
 std::pair<mlir::Value, mlir::Value> getContextParts(mlir::Value context);
 
 /// Whether every dimension before `dim` has size 1, so that ranges of `dim` are contiguous.
 bool isOutermost(mlir::RankedTensorType type, int64_t dim);
+
+/// Whether `value` is there before `op`, an op of the same block or of one nested in the value's.
+bool isDefinedBefore(mlir::Value value, mlir::Operation *op);
 
 /// The mesh named `name` in the module around `op`.
 dist::MeshAttr lookupMesh(mlir::Operation *op, mlir::FlatSymbolRefAttr name);

@@ -27,8 +27,8 @@ struct DecomposeReduce : OpRewritePattern<uls::ReduceOp> {
     auto element = [](OpBuilder &, Location, ValueRange v) { return v[0]; };
     Value result;
     if (static_cast<int64_t>(op.getDims().size()) == input.getRank()) {
-      result = buildFullReduction(rewriter, op.getLoc(), input.getNumElements(), combiner, {op.getInput()}, "reduce",
-                                  element);
+      result = buildFullReduction(rewriter, op.getLoc(), input.getNumElements(), combiner,
+                                  {op.getInput()}, "reduce", element);
     } else {
       SmallVector<int64_t> order = getLoopOrder(op);
       result = buildLoops(rewriter, op, order, combiner, element);
@@ -40,8 +40,8 @@ struct DecomposeReduce : OpRewritePattern<uls::ReduceOp> {
   }
 
 private:
-  /// Dimensions of the operand in the order of the loops: as they are where the leading ones are reduced (a kernel of kind
-  /// columns), else kept ones first (rows).
+  /// Dimensions of the operand in the order of the loops: as they are where the leading ones are
+  /// reduced (a kernel of kind columns), else kept ones first (rows).
   static SmallVector<int64_t> getLoopOrder(uls::ReduceOp op) {
     auto input = cast<RankedTensorType>(op.getInput().getType());
     auto isReduced = [&](int64_t dim) { return llvm::is_contained(op.getDims(), dim); };
@@ -53,8 +53,8 @@ private:
     return order;
   }
 
-  static Value buildLoops(PatternRewriter &rewriter, uls::ReduceOp op, ArrayRef<int64_t> order, Combiner combiner,
-                          ElementBody element) {
+  static Value buildLoops(PatternRewriter &rewriter, uls::ReduceOp op, ArrayRef<int64_t> order,
+                          Combiner combiner, ElementBody element) {
     auto input = cast<RankedTensorType>(op.getInput().getType());
     SmallVector<int64_t> sizes, loopOfDim(order.size());
     SmallVector<bool> reduced;
@@ -64,7 +64,8 @@ private:
       loopOfDim[dim] = loop;
     }
     AffineMap map = someDims(rewriter.getContext(), order.size(), loopOfDim);
-    return buildReduction(rewriter, op.getLoc(), sizes, reduced, combiner, {{op.getInput(), map}}, "reduce", element);
+    return buildReduction(rewriter, op.getLoc(), sizes, reduced, combiner, {{op.getInput(), map}},
+                          "reduce", element);
   }
 };
 
@@ -73,8 +74,9 @@ struct DecomposeBroadcast : OpRewritePattern<uls::BroadcastOp> {
   LogicalResult matchAndRewrite(uls::BroadcastOp op, PatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
     AffineMap map = someDims(getContext(), type.getRank(), op.getDims());
-    rewriter.replaceOp(op, buildElementwise(rewriter, op.getLoc(), type, {{op.getInput(), map}}, "broadcast",
-                                            [](OpBuilder &, Location, ValueRange v) { return v[0]; }));
+    rewriter.replaceOp(
+        op, buildElementwise(rewriter, op.getLoc(), type, {{op.getInput(), map}}, "broadcast",
+                             [](OpBuilder &, Location, ValueRange v) { return v[0]; }));
     return success();
   }
 };
@@ -97,8 +99,9 @@ struct DecomposeTranspose : OpRewritePattern<uls::TransposeOp> {
     for (auto [loop, dim] : llvm::enumerate(op.getPermutation()))
       loopOfDim[dim] = loop;
     AffineMap map = someDims(getContext(), type.getRank(), loopOfDim);
-    rewriter.replaceOp(op, buildElementwise(rewriter, op.getLoc(), type, {{op.getInput(), map}}, "transpose",
-                                            [](OpBuilder &, Location, ValueRange v) { return v[0]; }));
+    rewriter.replaceOp(
+        op, buildElementwise(rewriter, op.getLoc(), type, {{op.getInput(), map}}, "transpose",
+                             [](OpBuilder &, Location, ValueRange v) { return v[0]; }));
     return success();
   }
 };
@@ -111,26 +114,37 @@ struct DecomposeSlice : OpRewritePattern<uls::SliceOp> {
     if (isOutermost(input, op.getDim()))
       return failure();
     auto type = cast<RankedTensorType>(op.getType());
-    SmallVector<AffineExpr> expressions;
-    for (int64_t i = 0; i < type.getRank(); ++i)
-      expressions.push_back(getAffineDimExpr(i, getContext()));
-    expressions[op.getDim()] = expressions[op.getDim()] + op.getOffset();
-    AffineMap map = AffineMap::get(type.getRank(), 0, expressions, getContext());
-    rewriter.replaceOp(op, buildElementwise(rewriter, op.getLoc(), type, {{op.getInput(), map}}, "slice",
-                                            [](OpBuilder &, Location, ValueRange v) { return v[0]; }));
+    // Read by index: a shifted map would claim the operand's whole dimension.
+    rewriter.replaceOp(
+        op, buildElementwise(
+                rewriter, op.getLoc(), type, {}, "slice",
+                [&](OpBuilder &b, Location l, ValueRange) -> Value {
+                  SmallVector<Value> indices;
+                  for (int64_t i = 0; i < type.getRank(); ++i)
+                    indices.push_back(linalg::IndexOp::create(b, l, i));
+                  Value low = arith::ConstantOp::create(b, l, b.getIndexAttr(op.getOffset()));
+                  indices[op.getDim()] = arith::AddIOp::create(b, l, indices[op.getDim()], low);
+                  Value element = tensor::ExtractOp::create(b, l, op.getInput(), indices);
+                  return convertElement(b, l, element, getComputeType(type.getElementType()));
+                }));
     return success();
   }
 };
 
-/// Reads element `indices` of `tensor` with the index along `dim` less `low`, where that exists, else `other`.
-Value buildClampedRead(OpBuilder &b, Location l, Value tensor, int64_t dim, int64_t low, Value other) {
+/// Reads element `indices` of `tensor` with the index along `dim` less `low`, where that exists,
+/// else `other`.
+Value buildClampedRead(OpBuilder &b, Location l, Value tensor, int64_t dim, int64_t low,
+                       Value other) {
   auto type = cast<RankedTensorType>(tensor.getType());
   SmallVector<Value> indices;
   for (int64_t i = 0; i < type.getRank(); ++i)
     indices.push_back(linalg::IndexOp::create(b, l, i));
-  auto constant = [&](int64_t v) -> Value { return arith::ConstantOp::create(b, l, b.getIndexAttr(v)); };
+  auto constant = [&](int64_t v) -> Value {
+    return arith::ConstantOp::create(b, l, b.getIndexAttr(v));
+  };
   Value at = arith::SubIOp::create(b, l, indices[dim], constant(low));
-  Value inside = arith::CmpIOp::create(b, l, arith::CmpIPredicate::ult, at, constant(type.getDimSize(dim)));
+  Value inside =
+      arith::CmpIOp::create(b, l, arith::CmpIPredicate::ult, at, constant(type.getDimSize(dim)));
   indices[dim] = arith::SelectOp::create(b, l, inside, at, constant(0));
   Value element = tensor::ExtractOp::create(b, l, tensor, indices);
   element = convertElement(b, l, element, getComputeType(type.getElementType()));
@@ -141,12 +155,14 @@ struct DecomposePad : OpRewritePattern<uls::PadOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(uls::PadOp op, PatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    rewriter.replaceOp(op, buildElementwise(rewriter, op.getLoc(), type, {}, "pad",
-                                            [&](OpBuilder &b, Location l, ValueRange) -> Value {
-                                              Value zero = arith::ConstantOp::create(
-                                                  b, l, b.getZeroAttr(getComputeType(type.getElementType())));
-                                              return buildClampedRead(b, l, op.getInput(), op.getDim(), op.getLow(), zero);
-                                            }));
+    rewriter.replaceOp(
+        op, buildElementwise(rewriter, op.getLoc(), type, {}, "pad",
+                             [&](OpBuilder &b, Location l, ValueRange) -> Value {
+                               Value zero = arith::ConstantOp::create(
+                                   b, l, b.getZeroAttr(getComputeType(type.getElementType())));
+                               return buildClampedRead(b, l, op.getInput(), op.getDim(),
+                                                       op.getLow(), zero);
+                             }));
     return success();
   }
 };
@@ -157,17 +173,19 @@ struct DecomposeConcat : OpRewritePattern<uls::ConcatOp> {
     auto type = cast<RankedTensorType>(op.getType());
     if (isOutermost(type, op.getDim()))
       return failure();
-    rewriter.replaceOp(op, buildElementwise(rewriter, op.getLoc(), type, {}, "concat",
-                                            [&](OpBuilder &b, Location l, ValueRange) -> Value {
-                                              Value element = arith::ConstantOp::create(
-                                                  b, l, b.getZeroAttr(getComputeType(type.getElementType())));
-                                              int64_t low = 0;
-                                              for (Value input : op.getInputs()) {
-                                                element = buildClampedRead(b, l, input, op.getDim(), low, element);
-                                                low += cast<RankedTensorType>(input.getType()).getDimSize(op.getDim());
-                                              }
-                                              return element;
-                                            }));
+    rewriter.replaceOp(
+        op,
+        buildElementwise(rewriter, op.getLoc(), type, {}, "concat",
+                         [&](OpBuilder &b, Location l, ValueRange) -> Value {
+                           Value element = arith::ConstantOp::create(
+                               b, l, b.getZeroAttr(getComputeType(type.getElementType())));
+                           int64_t low = 0;
+                           for (Value input : op.getInputs()) {
+                             element = buildClampedRead(b, l, input, op.getDim(), low, element);
+                             low += cast<RankedTensorType>(input.getType()).getDimSize(op.getDim());
+                           }
+                           return element;
+                         }));
     return success();
   }
 };
@@ -176,16 +194,18 @@ struct DecomposeIota : OpRewritePattern<uls::IotaOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(uls::IotaOp op, PatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    Value offset =
-        buildShardOffset(rewriter, op.getLoc(), op.getShardAttr(), op.getDim(), type.getDimSize(op.getDim()));
+    Value offset = buildShardOffset(rewriter, op.getLoc(), op.getShardAttr(), op.getDim(),
+                                    type.getDimSize(op.getDim()));
     rewriter.replaceOp(
-        op, buildElementwise(rewriter, op.getLoc(), type, {}, "iota", [&](OpBuilder &b, Location l, ValueRange) -> Value {
-          Value index = linalg::IndexOp::create(b, l, op.getDim());
-          index = arith::IndexCastOp::create(b, l, b.getI64Type(), index);
-          if (offset)
-            index = arith::AddIOp::create(b, l, index, offset);
-          return convertElement(b, l, index, getComputeType(type.getElementType()));
-        }));
+        op, buildElementwise(rewriter, op.getLoc(), type, {}, "iota",
+                             [&](OpBuilder &b, Location l, ValueRange) -> Value {
+                               Value index = linalg::IndexOp::create(b, l, op.getDim());
+                               index = arith::IndexCastOp::create(b, l, b.getI64Type(), index);
+                               if (offset)
+                                 index = arith::AddIOp::create(b, l, index, offset);
+                               return convertElement(b, l, index,
+                                                     getComputeType(type.getElementType()));
+                             }));
     return success();
   }
 };
@@ -197,18 +217,19 @@ struct DecomposeLocalSlice : OpRewritePattern<dist::LocalSliceOp> {
     auto axes = llvm::to_vector(op.getAxes().getAsRange<StringAttr>());
     Value position = buildPosition(rewriter, op.getLoc(), op.getMeshAttr(), axes);
     rewriter.replaceOp(
-        op, buildElementwise(rewriter, op.getLoc(), type, {}, "local_slice",
-                             [&](OpBuilder &b, Location l, ValueRange) -> Value {
-                               SmallVector<Value> indices;
-                               for (int64_t i = 0; i < type.getRank(); ++i)
-                                 indices.push_back(linalg::IndexOp::create(b, l, i));
-                               Value base = arith::MulIOp::create(b, l, position,
-                                                                  i64Constant(b, l, type.getDimSize(op.getDim())));
-                               indices[op.getDim()] =
-                                   arith::AddIOp::create(b, l, indices[op.getDim()], asIndex(b, l, base));
-                               Value element = tensor::ExtractOp::create(b, l, op.getInput(), indices);
-                               return convertElement(b, l, element, getComputeType(type.getElementType()));
-                             }));
+        op, buildElementwise(
+                rewriter, op.getLoc(), type, {}, "local_slice",
+                [&](OpBuilder &b, Location l, ValueRange) -> Value {
+                  SmallVector<Value> indices;
+                  for (int64_t i = 0; i < type.getRank(); ++i)
+                    indices.push_back(linalg::IndexOp::create(b, l, i));
+                  Value base = arith::MulIOp::create(
+                      b, l, position, i64Constant(b, l, type.getDimSize(op.getDim())));
+                  indices[op.getDim()] =
+                      arith::AddIOp::create(b, l, indices[op.getDim()], asIndex(b, l, base));
+                  Value element = tensor::ExtractOp::create(b, l, op.getInput(), indices);
+                  return convertElement(b, l, element, getComputeType(type.getElementType()));
+                }));
     return success();
   }
 };
@@ -221,8 +242,9 @@ struct DecomposeAxisIndex : OpRewritePattern<dist::AxisIndexOp> {
     if (!position)
       position = i64Constant(rewriter, op.getLoc(), 0);
     auto type = cast<RankedTensorType>(op.getPosition().getType());
-    rewriter.replaceOp(op, buildElementwise(rewriter, op.getLoc(), type, {}, "axis_index",
-                                            [&](OpBuilder &, Location, ValueRange) { return position; }));
+    rewriter.replaceOp(
+        op, buildElementwise(rewriter, op.getLoc(), type, {}, "axis_index",
+                             [&](OpBuilder &, Location, ValueRange) { return position; }));
     return success();
   }
 };
@@ -230,6 +252,8 @@ struct DecomposeAxisIndex : OpRewritePattern<dist::AxisIndexOp> {
 } // namespace
 
 void lower::populateShapePatterns(RewritePatternSet &patterns) {
-  patterns.add<DecomposeReduce, DecomposeBroadcast, DecomposeTranspose, DecomposeSlice, DecomposePad, DecomposeConcat,
-               DecomposeIota, DecomposeLocalSlice, DecomposeAxisIndex>(patterns.getContext());
+  patterns
+      .add<DecomposeReduce, DecomposeBroadcast, DecomposeTranspose, DecomposeSlice, DecomposePad,
+           DecomposeConcat, DecomposeIota, DecomposeLocalSlice, DecomposeAxisIndex>(
+          patterns.getContext());
 }

@@ -19,19 +19,20 @@ struct DecomposeCountValid : OpRewritePattern<uls::CountValidOp> {
   LogicalResult matchAndRewrite(uls::CountValidOp op, PatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getTargets().getType());
     Value count = buildFullReduction(
-        rewriter, op.getLoc(), type.getNumElements(), Combiner::Sum, {op.getTargets()}, "count_valid",
-        [](OpBuilder &b, Location l, ValueRange v) -> Value {
+        rewriter, op.getLoc(), type.getNumElements(), Combiner::Sum, {op.getTargets()},
+        "count_valid", [](OpBuilder &b, Location l, ValueRange v) -> Value {
           Value none = arith::ConstantOp::create(b, l, b.getIntegerAttr(v[0].getType(), 0));
           Value valid = arith::CmpIOp::create(b, l, arith::CmpIPredicate::sge, v[0], none);
-          return arith::SelectOp::create(b, l, valid, f32Constant(b, l, 1.0), f32Constant(b, l, 0.0));
+          return arith::SelectOp::create(b, l, valid, f32Constant(b, l, 1.0),
+                                         f32Constant(b, l, 0.0));
         });
     rewriter.replaceOp(op, count);
     return success();
   }
 };
 
-/// Rows of at most this many elements are summed by one thread each, then the rows' sums: the result doesn't depend on
-/// threads, and no sum in f32 is long.
+/// Rows of at most this many elements are summed by one thread each, then the rows' sums: the
+/// result doesn't depend on threads, and no sum in f32 is long.
 constexpr int64_t kLargestRow = 16384;
 
 /// The largest divisor of `count` up to kLargestRow.
@@ -52,18 +53,23 @@ struct DecomposeSquareSum : OpRewritePattern<uls::SquareSumOp> {
       int64_t elements = cast<RankedTensorType>(input.getType()).getNumElements();
       int64_t columns = chooseRowSize(elements), rows = elements / columns;
       Value flat = buildReshape(rewriter, location, input, {rows, columns});
-      partials.push_back(buildReduction(
-          rewriter, location, {rows, columns}, {false, true}, Combiner::Sum, {{flat, allDims(getContext(), 2)}},
-          "square_sum",
-          [](OpBuilder &b, Location l, ValueRange v) -> Value { return arith::MulFOp::create(b, l, v[0], v[0]); }));
+      partials.push_back(buildReduction(rewriter, location, {rows, columns}, {false, true},
+                                        Combiner::Sum, {{flat, allDims(getContext(), 2)}},
+                                        "square_sum",
+                                        [](OpBuilder &b, Location l, ValueRange v) -> Value {
+                                          return arith::MulFOp::create(b, l, v[0], v[0]);
+                                        }));
       count += rows;
     }
     auto type = RankedTensorType::get({count}, rewriter.getF32Type());
-    Value all = partials.size() == 1 ? partials[0]
-                                     : uls::ConcatOp::create(rewriter, location, type, partials, 0).getResult();
-    Value sum = count == 1 ? buildReshape(rewriter, location, all, {})
-                           : buildFullReduction(rewriter, location, count, Combiner::Sum, {all}, "square_sum",
-                                                [](OpBuilder &, Location, ValueRange v) { return v[0]; });
+    Value all = partials.size() == 1
+                    ? partials[0]
+                    : uls::ConcatOp::create(rewriter, location, type, partials, 0).getResult();
+    Value sum =
+        count == 1
+            ? buildReshape(rewriter, location, all, {})
+            : buildFullReduction(rewriter, location, count, Combiner::Sum, {all}, "square_sum",
+                                 [](OpBuilder &, Location, ValueRange v) { return v[0]; });
     rewriter.replaceOp(op, sum);
     return success();
   }

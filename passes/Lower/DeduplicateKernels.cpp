@@ -32,7 +32,8 @@ bool isEqual(exec::KernelOp x, exec::KernelOp y) {
 
 /// A hash that equal kernels share.
 llvm::hash_code hashKernel(exec::KernelOp kernel) {
-  llvm::hash_code hash = llvm::hash_combine(kernel.getFunctionType(), kernel.getKind(), kernel.getRowDims());
+  llvm::hash_code hash =
+      llvm::hash_combine(kernel.getFunctionType(), kernel.getKind(), kernel.getRowDims());
   kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
     hash = llvm::hash_combine(hash, op->getName(), op->getAttrDictionary());
   });
@@ -45,7 +46,8 @@ struct DeduplicateKernels : public ulsc::impl::DeduplicateKernelsPassBase<Dedupl
     llvm::DenseMap<StringAttr, StringAttr> renamed;
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<exec::KernelOp>())) {
       SmallVector<exec::KernelOp> &bucket = kernels[hashKernel(kernel)];
-      auto *found = llvm::find_if(bucket, [&](exec::KernelOp other) { return isEqual(kernel, other); });
+      auto *found =
+          llvm::find_if(bucket, [&](exec::KernelOp other) { return isEqual(kernel, other); });
       if (found == bucket.end()) {
         bucket.push_back(kernel);
         continue;

@@ -10,12 +10,13 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::lower;
 
-/// Columns whose sums a thread forms at a time: rows are read in runs of this many elements, and the
-/// sums stay in the first-level cache.
+/// Columns whose sums a thread forms at a time: rows are read in runs of this many elements, and
+/// the sums stay in the first-level cache.
 static constexpr int64_t tileColumns = 512;
 
 /// Calls `body` with the first column and the number of columns of each tile of [begin, end).
-static void forTiles(CodeBuilder &code, Value begin, Value end, llvm::function_ref<void(Value, Value)> body) {
+static void forTiles(CodeBuilder &code, Value begin, Value end,
+                     llvm::function_ref<void(Value, Value)> body) {
   code.loop(begin, end, code.i64(tileColumns), {}, [&](Value first, ValueRange) {
     body(first, code.minimum(code.i64(tileColumns), code.sub(end, first)));
     return SmallVector<Value>();
@@ -37,10 +38,11 @@ static void forRows(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
   });
 }
 
-/// Walks `count` columns from `first` on in a vectorisable loop; `body` gets the column's offset in the tile. `drop`
-/// leading dimensions are left out of the space.
-static void forColumns(CodeBuilder &code, KernelPlan &plan, KernelValues &values, SmallVector<Value> dims,
-                       unsigned drop, Value first, Value count, llvm::function_ref<void(Value)> body) {
+/// Walks `count` columns from `first` on in a vectorisable loop; `body` gets the column's offset in
+/// the tile. `drop` leading dimensions are left out of the space.
+static void forColumns(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
+                       SmallVector<Value> dims, unsigned drop, Value first, Value count,
+                       llvm::function_ref<void(Value)> body) {
   code.independentLoop(code.i64(0), count, {}, [&](Value offset, ValueRange) {
     values.setRowPoint(code.b.getInsertionBlock()->getParentOp());
     SmallVector<Value> point(dims);
@@ -72,13 +74,14 @@ static void storeFinal(CodeBuilder &code, KernelPlan &plan, KernelValues &values
     values.storeResult(i, value, values.identity());
 }
 
-void ulsc::lower::emitColumnKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, Value begin,
-                                   Value end) {
+void ulsc::lower::emitColumnKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
+                                   Value begin, Value end) {
   unsigned rowDims = plan.kernel.getRowDims();
   SmallVector<Sum> sums;
   for (linalg::GenericOp root : plan.groups.front().roots)
     for (OpResult result : root->getResults()) {
-      Type type = CodeBuilder::registerType(cast<RankedTensorType>(result.getType()).getElementType());
+      Type type =
+          CodeBuilder::registerType(cast<RankedTensorType>(result.getType()).getElementType());
       sums.push_back({root, result, code.stack(tileColumns * exec::getElementBytes(type)), type});
     }
   forTiles(code, begin, end, [&](Value first, Value count) {
@@ -97,7 +100,8 @@ void ulsc::lower::emitColumnKernel(CodeBuilder &code, KernelPlan &plan, KernelVa
         size_t position = 0;
         for (linalg::GenericOp root : plan.groups.front().roots) {
           size_t results = root->getNumResults();
-          next.append(values.bodyAt(root, values.identity(), ArrayRef(current).slice(position, results)));
+          next.append(
+              values.bodyAt(root, values.identity(), ArrayRef(current).slice(position, results)));
           position += results;
         }
         for (auto [sum, value] : llvm::zip(sums, next))
@@ -112,7 +116,8 @@ void ulsc::lower::emitColumnKernel(CodeBuilder &code, KernelPlan &plan, KernelVa
                                          ArrayRef<LLVM::GEPArg>{negative});
       values.kept[sum.result] = {biased, 0};
     }
-    forColumns(code, plan, values, {}, rowDims, first, count, [&](Value) { storeFinal(code, plan, values); });
+    forColumns(code, plan, values, {}, rowDims, first, count,
+               [&](Value) { storeFinal(code, plan, values); });
     values.kept.clear();
   });
 }
@@ -122,19 +127,21 @@ void ulsc::lower::emitColumnKernel(CodeBuilder &code, KernelPlan &plan, KernelVa
 //===----------------------------------------------------------------------===//
 
 /// Puts the tile's columns of the initial table into the result, unless they are the same memory.
-static void emitTable(CodeBuilder &code, KernelPlan &plan, KernelValues &values, exec::ScatterAddOp scatter,
-                      Value target, Value first, Value count, int64_t columns) {
+static void emitTable(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
+                      exec::ScatterAddOp scatter, Value target, Value first, Value count,
+                      int64_t columns) {
   auto type = cast<RankedTensorType>(scatter.getInit().getType());
   auto fill = [&](llvm::function_ref<Value(Value)> valueAt) {
-    code.loop(code.i64(0), code.i64(type.getDimSize(0)), code.i64(1), {}, [&](Value row, ValueRange) {
-      Value base = code.add(code.mul(row, code.i64(columns)), first);
-      code.independentLoop(code.i64(0), count, {}, [&](Value offset, ValueRange) {
-        Value index = code.add(base, offset);
-        code.store(valueAt(index), target, index, type.getElementType());
-        return SmallVector<Value>();
-      });
-      return SmallVector<Value>();
-    });
+    code.loop(code.i64(0), code.i64(type.getDimSize(0)), code.i64(1), {},
+              [&](Value row, ValueRange) {
+                Value base = code.add(code.mul(row, code.i64(columns)), first);
+                code.independentLoop(code.i64(0), count, {}, [&](Value offset, ValueRange) {
+                  Value index = code.add(base, offset);
+                  code.store(valueAt(index), target, index, type.getElementType());
+                  return SmallVector<Value>();
+                });
+                return SmallVector<Value>();
+              });
   };
   if (auto constant = scatter.getInit().getDefiningOp<linalg::FillOp>()) {
     Value value = values.scalarOf(constant.getInputs()[0]);
@@ -147,22 +154,25 @@ static void emitTable(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
   });
 }
 
-void ulsc::lower::emitScatterKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, Value begin,
-                                    Value end) {
+void ulsc::lower::emitScatterKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
+                                    Value begin, Value end) {
   auto scatter = *plan.kernel.getBody().front().getOps<exec::ScatterAddOp>().begin();
   auto type = cast<RankedTensorType>(scatter.getInit().getType());
   unsigned rowDims = plan.kernel.getRowDims();
   int64_t columns = plan.extent;
-  size_t result = llvm::find(plan.kernel.getBody().front().getTerminator()->getOperands(), scatter.getResult()) -
+  size_t result = llvm::find(plan.kernel.getBody().front().getTerminator()->getOperands(),
+                             scatter.getResult()) -
                   plan.kernel.getBody().front().getTerminator()->getOperands().begin();
-  size_t tensors = llvm::count_if(plan.kernel.getArgumentTypes(), [](Type t) { return isa<RankedTensorType>(t); });
+  size_t tensors = llvm::count_if(plan.kernel.getArgumentTypes(),
+                                  [](Type t) { return isa<RankedTensorType>(t); });
   Value target = values.pointerOf(tensors + result);
   forTiles(code, begin, end, [&](Value first, Value count) {
     emitTable(code, plan, values, scatter, target, first, count, columns);
     forRows(code, plan, values, [&](SmallVector<Value> dims) {
       values.setSpace(dims, rowDims);
       MLIRContext *context = code.b.getContext();
-      AffineMap rowMap = AffineMap::getMultiDimIdentityMap(dims.size(), context).getMajorSubMap(rowDims);
+      AffineMap rowMap =
+          AffineMap::getMultiDimIdentityMap(dims.size(), context).getMajorSubMap(rowDims);
       Value index = values.valueAt(scatter.getIndices(), rowMap);
       if (!index.getType().isInteger(64))
         index = arith::ExtSIOp::create(code.b, code.loc, code.i64Type(), index);
@@ -170,7 +180,8 @@ void ulsc::lower::emitScatterKernel(CodeBuilder &code, KernelPlan &plan, KernelV
       Value isInside = code.cmpi(arith::CmpIPredicate::ult, index, code.i64(type.getDimSize(0)));
       code.ifThen(isInside, [&] {
         values.startRow();
-        Value base = code.address(target, code.add(code.mul(index, code.i64(columns)), first), type.getElementType());
+        Value base = code.address(target, code.add(code.mul(index, code.i64(columns)), first),
+                                  type.getElementType());
         forColumns(code, plan, values, dims, 0, first, count, [&](Value offset) {
           Value added = values.valueAt(scatter.getValues(), values.identity());
           Value old = code.load(base, offset, type.getElementType());

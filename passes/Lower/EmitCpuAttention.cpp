@@ -35,11 +35,12 @@ static Value isLowest(CodeBuilder &code, Value x) {
 }
 
 /// Runs `body` as a reduction over the keys that the block may see.
-static Value reduceKeys(AttentionTask &task, float initial, llvm::function_ref<Value(Value, Value)> body) {
+static Value reduceKeys(AttentionTask &task, float initial,
+                        llvm::function_ref<Value(Value, Value)> body) {
   CodeBuilder &code = task.code;
-  auto loop = code.independentLoop(code.i64(0), task.count, {code.f32(initial)}, [&](Value key, ValueRange carried) {
-    return SmallVector<Value>{body(key, carried[0])};
-  });
+  auto loop = code.independentLoop(
+      code.i64(0), task.count, {code.f32(initial)},
+      [&](Value key, ValueRange carried) { return SmallVector<Value>{body(key, carried[0])}; });
   return loop.getResult(0);
 }
 
@@ -51,7 +52,8 @@ static Value addReassociated(CodeBuilder &code, Value x, Value y) {
   return sum;
 }
 
-/// Softmax of one row of scores in place, unnormalised but for dropout; writes lse and the row's factor.
+/// Softmax of one row of scores in place, unnormalised but for dropout; writes lse and the row's
+/// factor.
 static void emitSoftmaxRow(AttentionTask &task, Value scores, Value row, Value lse, Value factors) {
   CodeBuilder &code = task.code;
   Type f32 = code.f32Type();
@@ -82,7 +84,8 @@ static void emitSoftmaxRow(AttentionTask &task, Value scores, Value row, Value l
 /// Moves the scratch pointer to this thread's part.
 static void selectThread(AttentionTask &task, bool isGradient) {
   CodeBuilder &code = task.code;
-  Value offset = code.mul(task.function.getArgument(4), code.i64(task.shape.scratchBytes(isGradient)));
+  Value offset =
+      code.mul(task.function.getArgument(4), code.i64(task.shape.scratchBytes(isGradient)));
   task.scratch = code.address(task.scratch, offset, code.b.getI8Type());
 }
 
@@ -95,26 +98,30 @@ static void emitForward(AttentionTask &task) {
   Value out = task.extra[0], lse = task.extra[1];
   Value scores = task.takeScratch(shape.block * shape.t), factors = task.takeScratch(shape.block);
   Value wideOut = shape.isWide() ? Value() : task.takeScratch(shape.block * shape.d);
-  SmallVector<LoopDim> dims = {{0, 0, shape.b}, {1, 1, shape.k}, {2, 2, shape.g}, {3, 3, shape.blocks()}};
-  code.loop(task.function.getArgument(2), task.function.getArgument(3), code.i64(1), {}, [&](Value index, ValueRange) {
-    SmallVector<Value> at(4);
-    decompose(code, index, dims, at);
-    task.setHead(at[0], at[1]);
-    task.setBlock(at[2], at[3]);
-    task.emitScores(scores);
-    code.loop(code.i64(0), task.rows, code.i64(1), {}, [&](Value row, ValueRange) {
-      emitSoftmaxRow(task, scores, row, lse, factors);
-      return SmallVector<Value>();
-    });
-    Value stride = code.i64(shape.isWide() ? shape.k * shape.g * shape.d : shape.d);
-    Value result = wideOut;
-    if (shape.isWide())
-      result = code.address(out, code.mul(task.statisticIndex(code.i64(0)), code.i64(shape.d)), shape.element);
-    task.gemm(false, false, task.rows, code.i64(shape.d), task.count, 1.0f, scores, code.i64(shape.t), task.vMatrix,
-              task.kStride, 0.0f, result, stride);
-    task.narrowRows(result, stride, out, factors);
-    return SmallVector<Value>();
-  });
+  SmallVector<LoopDim> dims = {
+      {0, 0, shape.b}, {1, 1, shape.k}, {2, 2, shape.g}, {3, 3, shape.blocks()}};
+  code.loop(task.function.getArgument(2), task.function.getArgument(3), code.i64(1), {},
+            [&](Value index, ValueRange) {
+              SmallVector<Value> at(4);
+              decompose(code, index, dims, at);
+              task.setHead(at[0], at[1]);
+              task.setBlock(at[2], at[3]);
+              task.emitScores(scores);
+              code.loop(code.i64(0), task.rows, code.i64(1), {}, [&](Value row, ValueRange) {
+                emitSoftmaxRow(task, scores, row, lse, factors);
+                return SmallVector<Value>();
+              });
+              Value stride = code.i64(shape.isWide() ? shape.k * shape.g * shape.d : shape.d);
+              Value result = wideOut;
+              if (shape.isWide())
+                result =
+                    code.address(out, code.mul(task.statisticIndex(code.i64(0)), code.i64(shape.d)),
+                                 shape.element);
+              task.gemm(false, false, task.rows, code.i64(shape.d), task.count, 1.0f, scores,
+                        code.i64(shape.t), task.vMatrix, task.kStride, 0.0f, result, stride);
+              task.narrowRows(result, stride, out, factors);
+              return SmallVector<Value>();
+            });
 }
 
 //===----------------------------------------------------------------------===//
@@ -122,11 +129,13 @@ static void emitForward(AttentionTask &task) {
 //===----------------------------------------------------------------------===//
 
 /// One row: scores become dropped probabilities, dP becomes dS.
-static void emitGradientRow(AttentionTask &task, Value scores, Value gradients, Value row, Value lse, Value delta) {
+static void emitGradientRow(AttentionTask &task, Value scores, Value gradients, Value row,
+                            Value lse, Value delta) {
   CodeBuilder &code = task.code;
   Type f32 = code.f32Type();
   Value offset = code.mul(row, code.i64(task.shape.t));
-  Value line = code.address(scores, offset, f32), gradientLine = code.address(gradients, offset, f32);
+  Value line = code.address(scores, offset, f32),
+        gradientLine = code.address(gradients, offset, f32);
   Value position = task.positionOf(row), segment = task.segmentOf(row);
   Value statistic = code.load(lse, task.statisticIndex(row), f32);
   statistic = code.select(isLowest(code, statistic), code.f32(0.0f), statistic);
@@ -149,11 +158,13 @@ static void emitGradientRow(AttentionTask &task, Value scores, Value gradients, 
 static Value emitDelta(AttentionTask &task, Value row, Value out, Value dout) {
   CodeBuilder &code = task.code;
   Value base = code.mul(task.statisticIndex(row), code.i64(task.shape.d));
-  auto loop = code.independentLoop(code.i64(0), code.i64(task.shape.d), {code.f32(0.0f)}, [&](Value d, ValueRange carried) {
-    Value index = code.add(base, d);
-    Value x = code.load(out, index, task.shape.element), y = code.load(dout, index, task.shape.element);
-    return SmallVector<Value>{addReassociated(code, carried[0], code.mulf(x, y))};
-  });
+  auto loop = code.independentLoop(
+      code.i64(0), code.i64(task.shape.d), {code.f32(0.0f)}, [&](Value d, ValueRange carried) {
+        Value index = code.add(base, d);
+        Value x = code.load(out, index, task.shape.element),
+              y = code.load(dout, index, task.shape.element);
+        return SmallVector<Value>{addReassociated(code, carried[0], code.mulf(x, y))};
+      });
   return loop.getResult(0);
 }
 
@@ -172,24 +183,24 @@ static void emitGradientBlock(AttentionTask &task, GradientBuffers &buffers) {
   Value d = code.i64(shape.d), t = code.i64(shape.t);
   auto [dout, doutStride] = task.widenRows(buffers.dout, buffers.wideDout);
   task.emitScores(buffers.scores);
-  task.gemm(false, true, task.rows, task.count, d, 1.0f, dout, doutStride, task.vMatrix, task.kStride, 0.0f,
-            buffers.gradients, t);
+  task.gemm(false, true, task.rows, task.count, d, 1.0f, dout, doutStride, task.vMatrix,
+            task.kStride, 0.0f, buffers.gradients, t);
   code.loop(code.i64(0), task.rows, code.i64(1), {}, [&](Value row, ValueRange) {
     Value delta = emitDelta(task, row, buffers.out, buffers.dout);
     emitGradientRow(task, buffers.scores, buffers.gradients, row, buffers.lse, delta);
     return SmallVector<Value>();
   });
-  task.gemm(true, false, task.count, d, task.rows, 1.0f, buffers.scores, t, dout, doutStride, 1.0f, buffers.dvMatrix,
-            task.kStride);
-  task.gemm(true, false, task.count, d, task.rows, shape.scale, buffers.gradients, t, task.qMatrix, task.qStride, 1.0f,
-            buffers.dkMatrix, task.kStride);
+  task.gemm(true, false, task.count, d, task.rows, 1.0f, buffers.scores, t, dout, doutStride, 1.0f,
+            buffers.dvMatrix, task.kStride);
+  task.gemm(true, false, task.count, d, task.rows, shape.scale, buffers.gradients, t, task.qMatrix,
+            task.qStride, 1.0f, buffers.dkMatrix, task.kStride);
   Value dq = buffers.wideDq, dqStride = d;
   if (shape.isWide()) {
     dq = code.address(buffers.dq, code.mul(task.statisticIndex(code.i64(0)), d), shape.element);
     dqStride = code.i64(shape.k * shape.g * shape.d);
   }
-  task.gemm(false, false, task.rows, d, task.count, shape.scale, buffers.gradients, t, task.kMatrix, task.kStride, 0.0f,
-            dq, dqStride);
+  task.gemm(false, false, task.rows, d, task.count, shape.scale, buffers.gradients, t, task.kMatrix,
+            task.kStride, 0.0f, dq, dqStride);
   if (!shape.isWide())
     task.narrowRows(dq, dqStride, buffers.dq, {});
 }
@@ -201,7 +212,8 @@ static void emitGradient(AttentionTask &task) {
   task.loadArguments(7);
   selectThread(task, true);
   GradientBuffers buffers;
-  Value *members[] = {&buffers.out, &buffers.lse, &buffers.dout, &buffers.dq, &buffers.dk, &buffers.dv};
+  Value *members[] = {&buffers.out, &buffers.lse, &buffers.dout,
+                      &buffers.dq,  &buffers.dk,  &buffers.dv};
   for (auto [i, member] : llvm::enumerate(members))
     *member = task.extra[i];
   buffers.scores = task.takeScratch(shape.block * shape.t);
@@ -213,27 +225,29 @@ static void emitGradient(AttentionTask &task) {
     buffers.dvMatrix = task.takeScratch(shape.t * shape.d);
   }
   SmallVector<LoopDim> dims = {{0, 0, shape.b}, {1, 1, shape.k}};
-  code.loop(task.function.getArgument(2), task.function.getArgument(3), code.i64(1), {}, [&](Value index, ValueRange) {
-    SmallVector<Value> at(2);
-    decompose(code, index, dims, at);
-    task.setHead(at[0], at[1]);
-    GradientBuffers local = buffers;
-    if (shape.isWide())
-      local.dkMatrix = task.keyBase(buffers.dk), local.dvMatrix = task.keyBase(buffers.dv);
-    task.zeroKeys(local.dkMatrix, task.kStride);
-    task.zeroKeys(local.dvMatrix, task.kStride);
-    int64_t blocks = shape.g * shape.blocks();
-    code.loop(code.i64(0), code.i64(blocks), code.i64(1), {}, [&](Value block, ValueRange) {
-      task.setBlock(code.divide(block, shape.blocks()), code.remainder(block, shape.blocks()));
-      emitGradientBlock(task, local);
-      return SmallVector<Value>();
-    });
-    if (!shape.isWide()) {
-      task.narrowKeys(local.dkMatrix, buffers.dk);
-      task.narrowKeys(local.dvMatrix, buffers.dv);
-    }
-    return SmallVector<Value>();
-  });
+  code.loop(
+      task.function.getArgument(2), task.function.getArgument(3), code.i64(1), {},
+      [&](Value index, ValueRange) {
+        SmallVector<Value> at(2);
+        decompose(code, index, dims, at);
+        task.setHead(at[0], at[1]);
+        GradientBuffers local = buffers;
+        if (shape.isWide())
+          local.dkMatrix = task.keyBase(buffers.dk), local.dvMatrix = task.keyBase(buffers.dv);
+        task.zeroKeys(local.dkMatrix, task.kStride);
+        task.zeroKeys(local.dvMatrix, task.kStride);
+        int64_t blocks = shape.g * shape.blocks();
+        code.loop(code.i64(0), code.i64(blocks), code.i64(1), {}, [&](Value block, ValueRange) {
+          task.setBlock(code.divide(block, shape.blocks()), code.remainder(block, shape.blocks()));
+          emitGradientBlock(task, local);
+          return SmallVector<Value>();
+        });
+        if (!shape.isWide()) {
+          task.narrowKeys(local.dkMatrix, buffers.dk);
+          task.narrowKeys(local.dvMatrix, buffers.dv);
+        }
+        return SmallVector<Value>();
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -254,21 +268,27 @@ struct EmitCpuAttention : public ulsc::impl::EmitCpuAttentionPassBase<EmitCpuAtt
       if (auto forward = dyn_cast<exec::AttentionOp>(op))
         result = replace(forward, {forward.getOut(), forward.getLse()}, false);
       else if (auto grad = dyn_cast<exec::AttentionGradOp>(op))
-        result = replace(grad, {grad.getOut(), grad.getLse(), grad.getDout(), grad.getDq(), grad.getDk(), grad.getDv()}, true);
+        result = replace(grad,
+                         {grad.getOut(), grad.getLse(), grad.getDout(), grad.getDq(), grad.getDk(),
+                          grad.getDv()},
+                         true);
       if (failed(result))
         return signalPassFailure();
     }
   }
 
   /// Replaces `op` by a launch on its operands, `buffers` and the scratch.
-  template <typename Op> LogicalResult replace(Op op, SmallVector<Value> buffers, bool isGradient) {
+  template <typename Op>
+  LogicalResult replace(Op op, SmallVector<Value> buffers, bool isGradient) {
     AttentionShape shape(op);
     int64_t needed = shape.scratchBytes(isGradient);
-    int64_t given = op.getScratch() ? exec::getBytes(cast<MemRefType>(op.getScratch().getType())) : 0;
+    int64_t given =
+        op.getScratch() ? exec::getBytes(cast<MemRefType>(op.getScratch().getType())) : 0;
     if (given < needed)
       return op.emitOpError("has ") << given << " bytes of scratch; one thread takes " << needed;
     FlatSymbolRefAttr kernel = emitOnce(op, shape, isGradient);
-    SmallVector<Value> inputs = {op.getQ(), op.getK(), op.getV(), op.getQPositions(), op.getKvPositions()};
+    SmallVector<Value> inputs = {op.getQ(), op.getK(), op.getV(), op.getQPositions(),
+                                 op.getKvPositions()};
     if (shape.hasSegments)
       inputs.append({op.getQSegments(), op.getKvSegments()});
     SmallVector<Value> scalars;
@@ -281,21 +301,24 @@ struct EmitCpuAttention : public ulsc::impl::EmitCpuAttentionPassBase<EmitCpuAtt
     outputs.push_back(op.getScratch());
     OpBuilder builder(op);
     int64_t extent = shape.b * shape.k * (isGradient ? 1 : shape.g * shape.blocks());
-    exec::LaunchOp::create(builder, op.getLoc(), kernel, inputs, outputs, scalars, builder.getI64IntegerAttr(extent),
-                           builder.getI64IntegerAttr(1));
+    exec::LaunchOp::create(builder, op.getLoc(), kernel, inputs, outputs, scalars,
+                           builder.getI64IntegerAttr(extent), builder.getI64IntegerAttr(1));
     op.erase();
     return success();
   }
 
   /// The function of attentions like `op`, made when it is the first.
-  template <typename Op> FlatSymbolRefAttr emitOnce(Op op, const AttentionShape &shape, bool isGradient) {
+  template <typename Op>
+  FlatSymbolRefAttr emitOnce(Op op, const AttentionShape &shape, bool isGradient) {
     std::string key;
     llvm::raw_string_ostream stream(key);
-    stream << isGradient << op->getAttrDictionary() << op.getQ().getType() << op.getK().getType() << shape.hasSegments;
+    stream << isGradient << op->getAttrDictionary() << op.getQ().getType() << op.getK().getType()
+           << shape.hasSegments;
     FlatSymbolRefAttr &symbol = functions[key];
     if (symbol)
       return symbol;
-    std::string name = (isGradient ? "ulsc.attention_grad." : "ulsc.attention.") + std::to_string(functions.size());
+    std::string name = (isGradient ? "ulsc.attention_grad." : "ulsc.attention.") +
+                       std::to_string(functions.size());
     OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
     LLVM::LLVMFuncOp function = createKernelFunction(builder, op.getLoc(), name);
     CodeBuilder code(builder, op.getLoc());

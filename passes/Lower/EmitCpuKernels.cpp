@@ -18,10 +18,12 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::lower;
 
-LLVM::LLVMFuncOp ulsc::lower::createKernelFunction(OpBuilder &builder, Location loc, StringRef name) {
+LLVM::LLVMFuncOp ulsc::lower::createKernelFunction(OpBuilder &builder, Location loc,
+                                                   StringRef name) {
   MLIRContext *context = builder.getContext();
   Type pointer = LLVM::LLVMPointerType::get(context), i64 = builder.getI64Type();
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer, pointer, i64, i64, i64});
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                          {pointer, pointer, i64, i64, i64});
   auto function = LLVM::LLVMFuncOp::create(builder, loc, name, type, LLVM::Linkage::Internal);
   Block *entry = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
@@ -66,6 +68,8 @@ struct EmitCpuKernels : public ulsc::impl::EmitCpuKernelsPassBase<EmitCpuKernels
     llvm::DenseMap<StringAttr, Launchable> emitted;
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<exec::KernelOp>())) {
       StringAttr name = kernel.getSymNameAttr();
+      if (failed(kernel.verifyLowered()))
+        return signalPassFailure();
       emitted[name] = emitKernel(kernel);
     }
     Builder builder(&getContext());

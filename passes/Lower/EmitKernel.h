@@ -12,11 +12,14 @@
 namespace ulsc::lower {
 
 // Each fills in the part [begin, end) of the launch's extent.
-void emitRowKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, mlir::Value begin, mlir::Value end);
-void emitColumnKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, mlir::Value begin, mlir::Value end);
-void emitScatterKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, mlir::Value begin, mlir::Value end);
-void emitTransposeKernel(CodeBuilder &code, exec::KernelOp kernel, KernelValues &values, mlir::Value begin,
-                         mlir::Value end);
+void emitRowKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, mlir::Value begin,
+                   mlir::Value end);
+void emitColumnKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, mlir::Value begin,
+                      mlir::Value end);
+void emitScatterKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, mlir::Value begin,
+                       mlir::Value end);
+void emitTransposeKernel(CodeBuilder &code, exec::KernelOp kernel, KernelValues &values,
+                         mlir::Value begin, mlir::Value end);
 
 /// What a launch of a transposing kernel splits.
 int64_t getTransposeExtent(exec::KernelOp kernel);
@@ -26,7 +29,8 @@ void decompose(CodeBuilder &code, mlir::Value index, llvm::ArrayRef<LoopDim> loo
                llvm::MutableArrayRef<mlir::Value> dims);
 
 /// The function `name` that runs part of a kernel, empty but for its entry block.
-mlir::LLVM::LLVMFuncOp createKernelFunction(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name);
+mlir::LLVM::LLVMFuncOp createKernelFunction(mlir::OpBuilder &builder, mlir::Location loc,
+                                            llvm::StringRef name);
 
 } // namespace ulsc::lower
 

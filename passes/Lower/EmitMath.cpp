@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// The exponential and the logarithm follow Cephes (Moshier); tanh and erf are the rational approximations that
-// Eigen and XLA use. Clamps are written as `x < c ? c : x`, which keeps NaN.
+// The exponential and the logarithm follow Cephes (Moshier); tanh and erf are the rational
+// approximations that Eigen and XLA use. Clamps are written as `x < c ? c : x`, which keeps NaN.
 
 #include "passes/Lower/EmitMath.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -38,7 +38,8 @@ static Value saturate(CodeBuilder &code, Value x, Value y, float bound) {
 /// 2^n for the i32 `n` in [-126, 127].
 static Value powerOfTwo(CodeBuilder &code, Value n) {
   Value biased = code.add(n, code.i32(127));
-  return code.bitcast(code.f32Type(), arith::ShLIOp::create(code.b, code.loc, biased, code.i32(23)));
+  return code.bitcast(code.f32Type(),
+                      arith::ShLIOp::create(code.b, code.loc, biased, code.i32(23)));
 }
 
 Value ulsc::lower::emitExp(CodeBuilder &code, Value x) {
@@ -51,8 +52,9 @@ Value ulsc::lower::emitExp(CodeBuilder &code, Value x) {
   Value integer = code.sub(code.bitcast(code.i32Type(), shifted), code.i32(0x4b400000));
   Value r = code.fma(n, code.f32(-0.693359375f), x);
   r = code.fma(n, code.f32(2.12194440e-4f), r);
-  Value y = polynomial(code, r, {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
-                                 1.6666665459e-1f, 5.0000001201e-1f});
+  Value y = polynomial(code, r,
+                       {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
+                        1.6666665459e-1f, 5.0000001201e-1f});
   y = code.addf(code.fma(y, code.mulf(r, r), r), code.f32(1.0f));
   // Two factors reach subnormal results and 2^128.
   Value half = arith::ShRSIOp::create(code.b, code.loc, integer, code.i32(1));
@@ -73,9 +75,10 @@ Value ulsc::lower::emitLog(CodeBuilder &code, Value x) {
   Value e = arith::SIToFPOp::create(code.b, code.loc, code.f32Type(), exponent);
   Value r = code.subf(m, code.f32(1.0f));
   Value z = code.mulf(r, r);
-  Value y = polynomial(code, r, {7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f,
-                                 1.4249322787e-1f, -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f,
-                                 3.3333331174e-1f});
+  Value y = polynomial(code, r,
+                       {7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f,
+                        1.4249322787e-1f, -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f,
+                        3.3333331174e-1f});
   y = code.mulf(y, code.mulf(r, z));
   y = code.fma(e, code.f32(-2.12194440e-4f), y);
   y = code.fma(z, code.f32(-0.5f), y);
@@ -94,29 +97,35 @@ Value ulsc::lower::emitLog1p(CodeBuilder &code, Value x) {
   Value y = code.addf(emitLog(code, u), code.divf(lost, u));
   Value isEdge = code.cmpf(arith::CmpFPredicate::OEQ, u, code.f32(infinity));
   y = code.select(isEdge, u, y);
-  return code.select(code.cmpf(arith::CmpFPredicate::OEQ, u, code.f32(0.0f)), code.f32(-infinity), y);
+  return code.select(code.cmpf(arith::CmpFPredicate::OEQ, u, code.f32(0.0f)), code.f32(-infinity),
+                     y);
 }
 
 Value ulsc::lower::emitTanh(CodeBuilder &code, Value x) {
   Value bounded = clamp(code, x, -9.0f, 9.0f);
   Value z = code.mulf(bounded, bounded);
-  Value p = polynomial(code, z, {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f,
-                                 5.12229709037114e-08f, 1.48572235717979e-05f, 6.37261928875436e-04f,
-                                 4.89352455891786e-03f});
-  Value q = polynomial(code, z, {1.19825839466702e-06f, 1.18534705686654e-04f, 2.26843463243900e-03f,
-                                 4.89352518554385e-03f});
+  Value p = polynomial(code, z,
+                       {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f,
+                        5.12229709037114e-08f, 1.48572235717979e-05f, 6.37261928875436e-04f,
+                        4.89352455891786e-03f});
+  Value q = polynomial(
+      code, z,
+      {1.19825839466702e-06f, 1.18534705686654e-04f, 2.26843463243900e-03f, 4.89352518554385e-03f});
   Value y = code.divf(code.mulf(bounded, p), q);
-  Value isTiny = code.cmpf(arith::CmpFPredicate::OLT, math::AbsFOp::create(code.b, code.loc, x), code.f32(0.0004f));
+  Value isTiny = code.cmpf(arith::CmpFPredicate::OLT, math::AbsFOp::create(code.b, code.loc, x),
+                           code.f32(0.0004f));
   return saturate(code, x, code.select(isTiny, x, y), 9.0f);
 }
 
 Value ulsc::lower::emitErf(CodeBuilder &code, Value x) {
   Value bounded = clamp(code, x, -3.832506856900711f, 3.832506856900711f);
   Value z = code.mulf(bounded, bounded);
-  Value p = polynomial(code, z, {-2.72614225801306e-10f, 2.77068142495902e-08f, -2.10102402082508e-06f,
-                                 -5.69250639462346e-05f, -7.34990630326855e-04f, -2.95459980854025e-03f,
-                                 -1.60960333262415e-02f});
-  Value q = polynomial(code, z, {-1.45660718464996e-05f, -2.13374055278905e-04f, -1.68282697438203e-03f,
-                                 -7.37332916720468e-03f, -1.42647390514189e-02f});
+  Value p = polynomial(code, z,
+                       {-2.72614225801306e-10f, 2.77068142495902e-08f, -2.10102402082508e-06f,
+                        -5.69250639462346e-05f, -7.34990630326855e-04f, -2.95459980854025e-03f,
+                        -1.60960333262415e-02f});
+  Value q = polynomial(code, z,
+                       {-1.45660718464996e-05f, -2.13374055278905e-04f, -1.68282697438203e-03f,
+                        -7.37332916720468e-03f, -1.42647390514189e-02f});
   return saturate(code, x, code.divf(code.mulf(bounded, p), q), 3.8325068f);
 }

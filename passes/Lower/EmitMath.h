@@ -11,8 +11,8 @@
 
 namespace ulsc::lower {
 
-// Functions of one f32, within a few units in the last place, in branch-free code that vectorises. NaN gives
-// NaN; infinities give the limits.
+// Functions of one f32, within a few units in the last place, in branch-free code that vectorises.
+// NaN gives NaN; infinities give the limits.
 
 mlir::Value emitExp(CodeBuilder &code, mlir::Value x);
 mlir::Value emitLog(CodeBuilder &code, mlir::Value x);

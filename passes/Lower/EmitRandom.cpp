@@ -15,11 +15,15 @@ static Value truncate(CodeBuilder &code, Value x) {
 static Value highWord(CodeBuilder &code, Value x) {
   return truncate(code, arith::ShRUIOp::create(code.b, code.loc, x, code.i64(32)));
 }
-static Value xorOf(CodeBuilder &code, Value x, Value y) { return arith::XOrIOp::create(code.b, code.loc, x, y); }
+static Value xorOf(CodeBuilder &code, Value x, Value y) {
+  return arith::XOrIOp::create(code.b, code.loc, x, y);
+}
 
 /// `ulsc_random_mix`.
 static Value mix(CodeBuilder &code, Value x) {
-  auto fold = [&](int64_t shift) { x = xorOf(code, x, arith::ShRUIOp::create(code.b, code.loc, x, code.i64(shift))); };
+  auto fold = [&](int64_t shift) {
+    x = xorOf(code, x, arith::ShRUIOp::create(code.b, code.loc, x, code.i64(shift)));
+  };
   fold(30);
   x = code.mul(x, code.i64(static_cast<int64_t>(UINT64_C(0xbf58476d1ce4e5b9))));
   fold(27);
@@ -28,8 +32,8 @@ static Value mix(CodeBuilder &code, Value x) {
   return x;
 }
 
-RandomStream ulsc::lower::emitRandomStream(CodeBuilder &code, Value seed, uint64_t nameHash, Value instance,
-                                           Value step) {
+RandomStream ulsc::lower::emitRandomStream(CodeBuilder &code, Value seed, uint64_t nameHash,
+                                           Value instance, Value step) {
   Value next = code.add(seed, code.i64(1));
   Value spread = code.mul(next, code.i64(static_cast<int64_t>(UINT64_C(0x9e3779b97f4a7c15))));
   Value key = mix(code, code.add(spread, code.i64(static_cast<int64_t>(nameHash))));
@@ -37,7 +41,8 @@ RandomStream ulsc::lower::emitRandomStream(CodeBuilder &code, Value seed, uint64
 }
 
 Value ulsc::lower::emitRandomWord(CodeBuilder &code, const RandomStream &stream, Value index) {
-  Value c0 = truncate(code, index), c1 = highWord(code, index), c2 = stream.instance, c3 = stream.step;
+  Value c0 = truncate(code, index), c1 = highWord(code, index), c2 = stream.instance,
+        c3 = stream.step;
   Value k0 = stream.key0, k1 = stream.key1;
   auto product = [&](Value x, uint32_t factor) {
     Value wide = arith::ExtUIOp::create(code.b, code.loc, code.i64Type(), x);
@@ -62,9 +67,11 @@ Value ulsc::lower::emitDropThreshold(CodeBuilder &code, Value rate) {
   };
   Value wide = arith::ExtFOp::create(code.b, code.loc, f64, rate);
   Value scaled = arith::MulFOp::create(code.b, code.loc, wide, constant(4294967296.0));
-  Value positive = code.select(code.cmpf(arith::CmpFPredicate::OGT, scaled, constant(0.0)), scaled, constant(0.0));
-  Value bounded = code.select(code.cmpf(arith::CmpFPredicate::OLT, positive, constant(4294967295.0)), positive,
-                              constant(4294967295.0));
+  Value positive = code.select(code.cmpf(arith::CmpFPredicate::OGT, scaled, constant(0.0)), scaled,
+                               constant(0.0));
+  Value bounded =
+      code.select(code.cmpf(arith::CmpFPredicate::OLT, positive, constant(4294967295.0)), positive,
+                  constant(4294967295.0));
   return truncate(code, arith::FPToSIOp::create(code.b, code.loc, code.i64Type(), bounded));
 }
 

@@ -17,10 +17,11 @@ struct RandomStream {
 };
 
 /// The stream of `ulsc_random_stream_of`: `seed`, `instance` and `step` are i64 values.
-RandomStream emitRandomStream(CodeBuilder &code, mlir::Value seed, uint64_t nameHash, mlir::Value instance,
-                              mlir::Value step);
+RandomStream emitRandomStream(CodeBuilder &code, mlir::Value seed, uint64_t nameHash,
+                              mlir::Value instance, mlir::Value step);
 
-/// Word 0 of `ulsc_random_words` at the i64 `index`: an i32. Plain integer arithmetic, which vectorises.
+/// Word 0 of `ulsc_random_words` at the i64 `index`: an i32. Plain integer arithmetic, which
+/// vectorises.
 mlir::Value emitRandomWord(CodeBuilder &code, const RandomStream &stream, mlir::Value index);
 
 /// `ulsc_random_drop_threshold` of the f32 `rate`: an i32 to compare unsigned. An element is kept

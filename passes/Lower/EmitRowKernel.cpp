@@ -10,7 +10,8 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::lower;
 
-void ulsc::lower::decompose(CodeBuilder &code, Value index, ArrayRef<LoopDim> loops, MutableArrayRef<Value> dims) {
+void ulsc::lower::decompose(CodeBuilder &code, Value index, ArrayRef<LoopDim> loops,
+                            MutableArrayRef<Value> dims) {
   for (size_t i = loops.size(); i-- > 0;) {
     dims[loops[i].last] = i == 0 ? index : code.remainder(index, loops[i].size);
     if (i > 0)
@@ -23,9 +24,10 @@ namespace {
 /// Emits one column loop nest.
 class GroupEmitter {
 public:
-  GroupEmitter(CodeBuilder &code, LoopGroup &group, KernelValues &values, SmallVector<Value> dims, unsigned rowDims,
-               exec::KernelOp kernel)
-      : code(code), group(group), values(values), dims(std::move(dims)), rowDims(rowDims), kernel(kernel) {}
+  GroupEmitter(CodeBuilder &code, LoopGroup &group, KernelValues &values, SmallVector<Value> dims,
+               unsigned rowDims, exec::KernelOp kernel)
+      : code(code), group(group), values(values), dims(std::move(dims)), rowDims(rowDims),
+        kernel(kernel) {}
 
   void emit(Value begin, Value end) {
     flatBegin = begin;
@@ -47,7 +49,9 @@ public:
   }
 
 private:
-  bool isReduced(const LoopDim &dim) { return group.iterators[dim.last] == utils::IteratorType::reduction; }
+  bool isReduced(const LoopDim &dim) {
+    return group.iterators[dim.last] == utils::IteratorType::reduction;
+  }
   bool hasParallelColumns() {
     return llvm::any_of(group.columns, [&](const LoopDim &dim) { return !isReduced(dim); });
   }
@@ -56,7 +60,8 @@ private:
     int64_t elements = 1;
     for (int64_t size : type.getShape().drop_front(rowDims))
       elements *= size;
-    return code.stack(elements * exec::getElementBytes(CodeBuilder::registerType(type.getElementType())));
+    return code.stack(elements *
+                      exec::getElementBytes(CodeBuilder::registerType(type.getElementType())));
   }
 
   /// The loops from `depth` on, with the accumulators carried in; returns them.
@@ -103,7 +108,8 @@ private:
     for (linalg::GenericOp root : reductions)
       for (OpResult result : root->getResults()) {
         Value value = results[position++];
-        AffineMap at = root.getMatchingIndexingMap(root.getDpsInitOperand(result.getResultNumber()));
+        AffineMap at =
+            root.getMatchingIndexingMap(root.getDpsInitOperand(result.getResultNumber()));
         if (isRowLevel)
           values.reduced[result] = value;
         else
@@ -114,12 +120,14 @@ private:
 
   void storeToBuffer(Value tensor, Value value, AffineMap at) {
     auto type = cast<RankedTensorType>(tensor.getType());
-    Value index = values.linearIndex(at.getResults().drop_front(rowDims), type.getShape().drop_front(rowDims));
+    Value index = values.linearIndex(at.getResults().drop_front(rowDims),
+                                     type.getShape().drop_front(rowDims));
     code.store(value, buffers[tensor], index, CodeBuilder::registerType(type.getElementType()));
   }
 
   void storeYields(Value tensor, Value value, AffineMap at) {
-    for (auto [i, yielded] : llvm::enumerate(kernel.getBody().front().getTerminator()->getOperands()))
+    for (auto [i, yielded] :
+         llvm::enumerate(kernel.getBody().front().getTerminator()->getOperands()))
       if (yielded == tensor)
         values.storeResult(i, value, at);
   }
@@ -138,7 +146,8 @@ private:
         continue;
       }
       for (OpResult result : root->getResults()) {
-        AffineMap at = root.getMatchingIndexingMap(root.getDpsInitOperand(result.getResultNumber()));
+        AffineMap at =
+            root.getMatchingIndexingMap(root.getDpsInitOperand(result.getResultNumber()));
         computed.emplace_back(result, values.valueAt(result, at), at);
       }
     }
@@ -174,7 +183,8 @@ static unsigned countRowDims(LoopGroup &group) {
   return first;
 }
 
-void ulsc::lower::emitRowKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, Value begin, Value end) {
+void ulsc::lower::emitRowKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
+                                Value begin, Value end) {
   if (plan.flat) {
     LoopGroup &group = plan.groups.front();
     SmallVector<Value> dims(group.sizes.size());

@@ -4,10 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Two dimensions matter: the one along which the input is contiguous ("a") and the one along which the output is
-// ("q"). Squares of 8 x 8 elements are loaded as vectors along a, transposed in registers and stored along q; a
-// task is eight squares wide in a, so that it reads several lines of each page of the input, and runs over all of q,
-// writing two squares side by side, so that it fills whole lines of the output before it leaves them.
+// Two dimensions matter: the one along which the input is contiguous ("a") and the one along which
+// the output is
+// ("q"). Squares of 8 x 8 elements are loaded as vectors along a, transposed in registers and
+// stored along q; a task is eight squares wide in a, so that it reads several lines of each page of
+// the input, and runs over all of q, writing two squares side by side, so that it fills whole lines
+// of the output before it leaves them.
 
 #include "passes/Lower/EmitKernel.h"
 
@@ -22,8 +24,8 @@ static constexpr int64_t lineLanes = 16;
 namespace {
 struct Transpose {
   Type element;
-  SmallVector<int64_t> sizes;                    ///< of the output
-  SmallVector<int64_t> inStrides, outStrides;    ///< per output dimension
+  SmallVector<int64_t> sizes;                 ///< of the output
+  SmallVector<int64_t> inStrides, outStrides; ///< per output dimension
   unsigned a, q;
   SmallVector<LoopDim> others;
   int64_t stripes, otherCount = 1;
@@ -78,7 +80,8 @@ static SmallVector<Value> transposeSquare(CodeBuilder &code, SmallVector<Value> 
   return rows;
 }
 
-static void emitSquare(CodeBuilder &code, const Transpose &shape, Type memory, Value in, Value out) {
+static void emitSquare(CodeBuilder &code, const Transpose &shape, Type memory, Value in,
+                       Value out) {
   auto vector = VectorType::get({lanes}, memory);
   unsigned alignment = exec::getElementBytes(memory);
   SmallVector<Value> rows;
@@ -93,8 +96,8 @@ static void emitSquare(CodeBuilder &code, const Transpose &shape, Type memory, V
   }
 }
 
-void ulsc::lower::emitTransposeKernel(CodeBuilder &code, exec::KernelOp kernel, KernelValues &values, Value begin,
-                                      Value end) {
+void ulsc::lower::emitTransposeKernel(CodeBuilder &code, exec::KernelOp kernel,
+                                      KernelValues &values, Value begin, Value end) {
   Transpose shape(kernel);
   Type memory = code.b.getIntegerType(8 * exec::getElementBytes(shape.element));
   Value in = values.pointerOf(0), out = values.pointerOf(1);
@@ -125,7 +128,8 @@ void ulsc::lower::emitTransposeKernel(CodeBuilder &code, exec::KernelOp kernel, 
     auto squares = [&](Value q, Value a) {
       Value from = code.add(a, code.mul(q, code.i64(shape.inStrides[shape.q])));
       Value to = code.add(q, code.mul(a, code.i64(shape.outStrides[shape.a])));
-      emitSquare(code, shape, memory, code.address(inBase, from, memory), code.address(outBase, to, memory));
+      emitSquare(code, shape, memory, code.address(inBase, from, memory),
+                 code.address(outBase, to, memory));
     };
     code.loop(code.i64(0), code.i64(qFull), code.i64(lineLanes), {}, [&](Value q0, ValueRange) {
       Value q1 = code.minimum(code.add(q0, code.i64(lineLanes)), code.i64(qFull));

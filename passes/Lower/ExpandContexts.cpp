@@ -22,8 +22,8 @@ using namespace ulsc;
 using namespace ulsc::lower;
 
 static Value buildContext(OpBuilder &builder, Location location, Value layer, Value row) {
-  return UnrealizedConversionCastOp::create(builder, location, uls::ContextType::get(builder.getContext()),
-                                            ValueRange{layer, row})
+  return UnrealizedConversionCastOp::create(
+             builder, location, uls::ContextType::get(builder.getContext()), ValueRange{layer, row})
       .getResult(0);
 }
 
@@ -39,7 +39,8 @@ static void expandArguments(uls::BlockOp block) {
     Location location = context.getLoc();
     (void)block.insertArgument(i + 1, type, {}, location);
     (void)block.insertArgument(i + 2, type, {}, location);
-    Value whole = buildContext(builder, location, entry.getArgument(i + 1), entry.getArgument(i + 2));
+    Value whole =
+        buildContext(builder, location, entry.getArgument(i + 1), entry.getArgument(i + 2));
     entry.getArgument(i).replaceAllUsesWith(whole);
     (void)block.eraseArgument(i);
     ++i;
@@ -50,7 +51,8 @@ static void expandMakeContext(uls::MakeContextOp op) {
   OpBuilder builder(op);
   Value rows = i64Constant(builder, op.getLoc(), op.getRows());
   Value row = arith::MulIOp::create(builder, op.getLoc(), op.getIndex(), rows);
-  op.replaceAllUsesWith(buildContext(builder, op.getLoc(), i64Constant(builder, op.getLoc(), 0), row));
+  op.replaceAllUsesWith(
+      buildContext(builder, op.getLoc(), i64Constant(builder, op.getLoc(), 0), row));
   op.erase();
 }
 

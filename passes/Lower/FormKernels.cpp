@@ -28,7 +28,8 @@ namespace {
 /// Makes a kernel of one group of generics, and its application.
 class Outliner {
 public:
-  Outliner(ModuleOp module, SymbolTable &symbols, KernelGroup &group) : module(module), symbols(symbols), group(group) {
+  Outliner(ModuleOp module, SymbolTable &symbols, KernelGroup &group)
+      : module(module), symbols(symbols), group(group) {
     members.insert(group.ops.begin(), group.ops.end());
   }
 
@@ -37,8 +38,9 @@ public:
     collectResults();
     exec::KernelOp kernel = build();
     OpBuilder builder(insertionPoint);
-    auto apply = exec::ApplyOp::create(builder, kernel.getLoc(), ValueRange(results).getTypes(), kernel.getSymName(),
-                                       tensors.getArrayRef(), scalars.getArrayRef());
+    auto apply =
+        exec::ApplyOp::create(builder, kernel.getLoc(), ValueRange(results).getTypes(),
+                              kernel.getSymName(), tensors.getArrayRef(), scalars.getArrayRef());
     for (auto [value, result] : llvm::zip_equal(results, apply.getResults()))
       value.replaceUsesWithIf(result, [&](OpOperand &use) { return !isMember(use.getOwner()); });
     for (Operation *op : llvm::reverse(group.ops))
@@ -62,7 +64,8 @@ private:
     auto visit = [&](Value value) {
       if (isRebuilt(value) || (value.getDefiningOp() && isMember(value.getDefiningOp())))
         return;
-      if (auto argument = dyn_cast<BlockArgument>(value); argument && isMember(argument.getOwner()->getParentOp()))
+      if (auto argument = dyn_cast<BlockArgument>(value);
+          argument && isMember(argument.getOwner()->getParentOp()))
         return;
       if (isa<RankedTensorType>(value.getType()))
         tensors.insert(value);
@@ -103,10 +106,12 @@ private:
         builder, location, builder.getStringAttr(getName()),
         TypeAttr::get(builder.getFunctionType(types, ValueRange(results).getTypes())),
         builder.getStringAttr("private"), ArrayAttr(), ArrayAttr(),
-        exec::KernelKindAttr::get(module.getContext(), group.isColumns ? exec::KernelKind::Columns : exec::KernelKind::Rows),
+        exec::KernelKindAttr::get(module.getContext(), group.isColumns ? exec::KernelKind::Columns
+                                                                       : exec::KernelKind::Rows),
         builder.getI64IntegerAttr(group.rowDims));
     symbols.insert(kernel);
-    Block *body = builder.createBlock(&kernel.getBody(), {}, types, SmallVector<Location>(types.size(), location));
+    Block *body = builder.createBlock(&kernel.getBody(), {}, types,
+                                      SmallVector<Location>(types.size(), location));
     IRMapping mapping;
     mapping.map(tensors.getArrayRef(), body->getArguments().take_front(tensors.size()));
     mapping.map(scalars.getArrayRef(), body->getArguments().drop_front(tensors.size()));

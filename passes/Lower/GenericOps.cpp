@@ -43,10 +43,12 @@ Value lower::convertElement(OpBuilder &builder, Location location, Value value, 
 }
 
 /// Runs `body` on the block arguments of the operands, converted to what bodies compute in.
-static Value buildElement(OpBuilder &builder, Location location, ValueRange arguments, ElementBody body) {
+static Value buildElement(OpBuilder &builder, Location location, ValueRange arguments,
+                          ElementBody body) {
   SmallVector<Value> elements;
   for (Value argument : arguments)
-    elements.push_back(convertElement(builder, location, argument, getComputeType(argument.getType())));
+    elements.push_back(
+        convertElement(builder, location, argument, getComputeType(argument.getType())));
   return body(builder, location, elements);
 }
 
@@ -59,7 +61,8 @@ Value lower::buildElementwise(OpBuilder &builder, Location location, RankedTenso
     maps.push_back(operand.map);
   }
   maps.push_back(allDims(builder.getContext(), result.getRank()));
-  Value empty = tensor::EmptyOp::create(builder, location, result.getShape(), result.getElementType());
+  Value empty =
+      tensor::EmptyOp::create(builder, location, result.getShape(), result.getElementType());
   SmallVector<utils::IteratorType> iterators(result.getRank(), utils::IteratorType::parallel);
   auto generic = linalg::GenericOp::create(
       builder, location, TypeRange{result}, inputs, ValueRange{empty}, maps, iterators,
@@ -72,8 +75,9 @@ Value lower::buildElementwise(OpBuilder &builder, Location location, RankedTenso
   return generic.getResult(0);
 }
 
-Value lower::buildReduction(OpBuilder &builder, Location location, ArrayRef<int64_t> sizes, ArrayRef<bool> reduced,
-                            Combiner combiner, ArrayRef<Operand> operands, StringRef source, ElementBody body) {
+Value lower::buildReduction(OpBuilder &builder, Location location, ArrayRef<int64_t> sizes,
+                            ArrayRef<bool> reduced, Combiner combiner, ArrayRef<Operand> operands,
+                            StringRef source, ElementBody body) {
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   for (const Operand &operand : operands) {
@@ -83,7 +87,8 @@ Value lower::buildReduction(OpBuilder &builder, Location location, ArrayRef<int6
   SmallVector<int64_t> kept, shape;
   SmallVector<utils::IteratorType> iterators;
   for (auto [i, size] : llvm::enumerate(sizes)) {
-    iterators.push_back(reduced[i] ? utils::IteratorType::reduction : utils::IteratorType::parallel);
+    iterators.push_back(reduced[i] ? utils::IteratorType::reduction
+                                   : utils::IteratorType::parallel);
     if (!reduced[i]) {
       kept.push_back(i);
       shape.push_back(size);
@@ -93,38 +98,47 @@ Value lower::buildReduction(OpBuilder &builder, Location location, ArrayRef<int6
   auto result = RankedTensorType::get(shape, builder.getF32Type());
   double neutral = combiner == Combiner::Sum ? 0.0 : -std::numeric_limits<double>::infinity();
   Value empty = tensor::EmptyOp::create(builder, location, shape, result.getElementType());
-  Value init = linalg::FillOp::create(builder, location, f32Constant(builder, location, neutral), empty).getResult(0);
+  Value init =
+      linalg::FillOp::create(builder, location, f32Constant(builder, location, neutral), empty)
+          .getResult(0);
   auto generic = linalg::GenericOp::create(
       builder, location, TypeRange{result}, inputs, ValueRange{init}, maps, iterators,
       [&](OpBuilder &nested, Location nestedLocation, ValueRange arguments) {
         Value element = buildElement(nested, nestedLocation, arguments.drop_back(), body);
         element = convertElement(nested, nestedLocation, element, result.getElementType());
-        Value sum = combiner == Combiner::Sum
-                        ? Value(arith::AddFOp::create(nested, nestedLocation, arguments.back(), element))
-                        : Value(arith::MaximumFOp::create(nested, nestedLocation, arguments.back(), element));
+        Value sum =
+            combiner == Combiner::Sum
+                ? Value(arith::AddFOp::create(nested, nestedLocation, arguments.back(), element))
+                : Value(
+                      arith::MaximumFOp::create(nested, nestedLocation, arguments.back(), element));
         linalg::YieldOp::create(nested, nestedLocation, sum);
       });
   generic->setAttr(kSourceAttrName, builder.getStringAttr(source));
   return generic.getResult(0);
 }
 
-Value lower::buildFullReduction(OpBuilder &builder, Location location, int64_t size, Combiner combiner,
-                                ArrayRef<Value> flatOperands, StringRef source, ElementBody body) {
+Value lower::buildFullReduction(OpBuilder &builder, Location location, int64_t size,
+                                Combiner combiner, ArrayRef<Value> flatOperands, StringRef source,
+                                ElementBody body) {
   // One row that holds everything: kernels are split by rows.
   SmallVector<Operand> operands;
   for (Value value : flatOperands)
-    operands.push_back({buildReshape(builder, location, value, {1, size}), allDims(builder.getContext(), 2)});
-  Value row = buildReduction(builder, location, {1, size}, {false, true}, combiner, operands, source, body);
+    operands.push_back(
+        {buildReshape(builder, location, value, {1, size}), allDims(builder.getContext(), 2)});
+  Value row =
+      buildReduction(builder, location, {1, size}, {false, true}, combiner, operands, source, body);
   return buildReshape(builder, location, row, {});
 }
 
-Value lower::buildReshape(OpBuilder &builder, Location location, Value tensor, ArrayRef<int64_t> shape) {
+Value lower::buildReshape(OpBuilder &builder, Location location, Value tensor,
+                          ArrayRef<int64_t> shape) {
   auto type = cast<RankedTensorType>(tensor.getType());
   if (type.getShape() == shape)
     return tensor;
   if (auto reshape = tensor.getDefiningOp<uls::ReshapeOp>())
     return buildReshape(builder, location, reshape.getInput(), shape);
-  return uls::ReshapeOp::create(builder, location, RankedTensorType::get(shape, type.getElementType()), tensor);
+  return uls::ReshapeOp::create(builder, location,
+                                RankedTensorType::get(shape, type.getElementType()), tensor);
 }
 
 AffineMap lower::allDims(MLIRContext *context, unsigned loops) {
@@ -146,10 +160,13 @@ AffineMap lower::someDims(MLIRContext *context, unsigned loops, ArrayRef<int64_t
   return AffineMap::get(loops, 0, expressions, context);
 }
 
-AffineMap lower::noDims(MLIRContext *context, unsigned loops) { return AffineMap::get(loops, 0, context); }
+AffineMap lower::noDims(MLIRContext *context, unsigned loops) {
+  return AffineMap::get(loops, 0, context);
+}
 
 Value lower::f32Constant(OpBuilder &builder, Location location, double value) {
-  return arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(static_cast<float>(value)));
+  return arith::ConstantOp::create(builder, location,
+                                   builder.getF32FloatAttr(static_cast<float>(value)));
 }
 
 Value lower::i64Constant(OpBuilder &builder, Location location, int64_t value) {

@@ -23,36 +23,43 @@ struct Operand {
   mlir::AffineMap map;
 };
 
-/// Builds one element from those of the operands. Floats come in, and go out, in f32 whatever is stored.
-using ElementBody = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+/// Builds one element from those of the operands. Floats come in, and go out, in f32 whatever is
+/// stored.
+using ElementBody =
+    llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
 
 /// f32 for every float, any other type itself.
 mlir::Type getComputeType(mlir::Type elementType);
 
 /// `value` converted between element types: floats rounded to nearest even, integers to floats.
-mlir::Value convertElement(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value, mlir::Type type);
+mlir::Value convertElement(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value,
+                           mlir::Type type);
 
 /// A parallel generic over the result's shape.
-mlir::Value buildElementwise(mlir::OpBuilder &builder, mlir::Location location, mlir::RankedTensorType result,
-                             llvm::ArrayRef<Operand> operands, llvm::StringRef source, ElementBody body);
+mlir::Value buildElementwise(mlir::OpBuilder &builder, mlir::Location location,
+                             mlir::RankedTensorType result, llvm::ArrayRef<Operand> operands,
+                             llvm::StringRef source, ElementBody body);
 
 enum class Combiner { Sum, Max };
 
-/// A reducing generic with loops of `sizes`, of which those in `reduced` are combined. `body` gives the element that is
-/// combined; the result has the other loops as its dimensions, in f32.
-mlir::Value buildReduction(mlir::OpBuilder &builder, mlir::Location location, llvm::ArrayRef<int64_t> sizes,
-                           llvm::ArrayRef<bool> reduced, Combiner combiner, llvm::ArrayRef<Operand> operands,
+/// A reducing generic with loops of `sizes`, of which those in `reduced` are combined. `body` gives
+/// the element that is combined; the result has the other loops as its dimensions, in f32.
+mlir::Value buildReduction(mlir::OpBuilder &builder, mlir::Location location,
+                           llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<bool> reduced,
+                           Combiner combiner, llvm::ArrayRef<Operand> operands,
                            llvm::StringRef source, ElementBody body);
 
 /// The same over all loops: a tensor without dimensions.
-mlir::Value buildFullReduction(mlir::OpBuilder &builder, mlir::Location location, int64_t size, Combiner combiner,
-                               llvm::ArrayRef<mlir::Value> flatOperands, llvm::StringRef source, ElementBody body);
+mlir::Value buildFullReduction(mlir::OpBuilder &builder, mlir::Location location, int64_t size,
+                               Combiner combiner, llvm::ArrayRef<mlir::Value> flatOperands,
+                               llvm::StringRef source, ElementBody body);
 
 /// `tensor` with another shape of as many elements; itself if it has that shape.
 mlir::Value buildReshape(mlir::OpBuilder &builder, mlir::Location location, mlir::Value tensor,
                          llvm::ArrayRef<int64_t> shape);
 
-/// Maps of a space of `loops` dimensions onto all, all but the last, the last, or the given of them.
+/// Maps of a space of `loops` dimensions onto all, all but the last, the last, or the given of
+/// them.
 mlir::AffineMap allDims(mlir::MLIRContext *context, unsigned loops);
 mlir::AffineMap leadingDims(mlir::MLIRContext *context, unsigned loops, unsigned count);
 mlir::AffineMap lastDim(mlir::MLIRContext *context, unsigned loops);

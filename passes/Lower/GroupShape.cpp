@@ -39,7 +39,8 @@ static int64_t getParallelPrefix(linalg::GenericOp op) {
 /// How many leading results of `map` are its dimensions in order.
 static int64_t getIdentityPrefix(AffineMap map) {
   int64_t count = 0;
-  while (count < map.getNumResults() && map.getResult(count) == getAffineDimExpr(count, map.getContext()))
+  while (count < map.getNumResults() &&
+         map.getResult(count) == getAffineDimExpr(count, map.getContext()))
     ++count;
   return count;
 }
@@ -67,7 +68,8 @@ public:
     // Gathers read from memory, so not from a value of the kernel.
     for (linalg::GenericOp op : ops)
       for (auto extract : op.getBody()->getOps<tensor::ExtractOp>())
-        if (Operation *producer = extract.getTensor().getDefiningOp(); producer && members.contains(producer))
+        if (Operation *producer = extract.getTensor().getDefiningOp();
+            producer && members.contains(producer))
           return std::nullopt;
     KernelGroup group;
     group.ops.assign(ops.begin(), ops.end());
@@ -80,7 +82,9 @@ public:
   }
 
 private:
-  bool isMember(Value value) { return value.getDefiningOp() && members.contains(value.getDefiningOp()); }
+  bool isMember(Value value) {
+    return value.getDefiningOp() && members.contains(value.getDefiningOp());
+  }
 
   /// Calls `visit` with each operand that another op of the group makes.
   bool allFlows(function_ref<bool(linalg::GenericOp, OpOperand &)> visit) {
@@ -109,7 +113,8 @@ private:
     }
     if (ops.size() == 1)
       return rowDims;
-    if (rowDims == 0 && llvm::any_of(ops, [](linalg::GenericOp op) { return op.getNumLoops() > 0; }))
+    if (rowDims == 0 &&
+        llvm::any_of(ops, [](linalg::GenericOp op) { return op.getNumLoops() > 0; }))
       return std::nullopt;
     if (losesThreads(product(ArrayRef(sizes).take_front(rowDims))) || repeatsExpensive(rowDims))
       return std::nullopt;
@@ -119,14 +124,19 @@ private:
   /// Whether ops with many rows would be split into few.
   bool losesThreads(int64_t rows) {
     constexpr int64_t enough = 64;
-    return rows < enough && llvm::any_of(ops, [&](linalg::GenericOp op) {
-      int64_t own = product(ArrayRef(op.getStaticLoopRanges()).take_front(getParallelPrefix(op)));
-      return getParallelPrefix(op) > 0 && own > 4 * rows && op.getNumReductionLoops() > 0;
-    });
+    return rows < enough &&
+           llvm::any_of(
+               ops,
+               [&](linalg::GenericOp op) {
+                 int64_t own =
+                     product(ArrayRef(op.getStaticLoopRanges()).take_front(getParallelPrefix(op)));
+                 return getParallelPrefix(op) > 0 && own > 4 * rows &&
+                        op.getNumReductionLoops() > 0;
+               });
   }
 
-  /// Whether an op with costly elements would be computed again for each element of a larger space. What is one value
-  /// per row is computed once per row.
+  /// Whether an op with costly elements would be computed again for each element of a larger space.
+  /// What is one value per row is computed once per row.
   bool repeatsExpensive(int64_t rowDims) {
     return !allFlows([&](linalg::GenericOp op, OpOperand &operand) {
       auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
@@ -136,23 +146,26 @@ private:
     });
   }
 
-  /// Kind columns: reductions over the same rows, elementwise ops of the whole space that only they read, and
-  /// elementwise ops on their results.
+  /// Kind columns: reductions over the same rows, elementwise ops of the whole space that only they
+  /// read, and elementwise ops on their results.
   std::optional<int64_t> analyzeColumns() {
     linalg::GenericOp first = *llvm::find_if(ops, isColumnReduction);
     auto iterators = first.getIteratorTypesArray();
     SmallVector<int64_t> sizes = first.getStaticLoopRanges();
     int64_t rowDims = llvm::count_if(iterators, isReduction);
     if (llvm::any_of(ArrayRef(iterators).drop_front(rowDims), isReduction) ||
-        llvm::any_of(ArrayRef(iterators).take_front(rowDims), [](auto type) { return !isReduction(type); }))
+        llvm::any_of(ArrayRef(iterators).take_front(rowDims),
+                     [](auto type) { return !isReduction(type); }))
       return std::nullopt;
     DenseSet<Operation *> later;
     for (linalg::GenericOp op : ops) {
       bool isLater = llvm::any_of(op.getDpsInputs(), [&](Value input) {
         Operation *producer = input.getDefiningOp();
-        return isMember(input) && (later.contains(producer) || isColumnReduction(cast<linalg::GenericOp>(producer)));
+        return isMember(input) &&
+               (later.contains(producer) || isColumnReduction(cast<linalg::GenericOp>(producer)));
       });
-      if (isLater ? !fitsLater(op, ArrayRef(sizes).drop_front(rowDims)) : !fitsSpace(op, sizes, iterators))
+      if (isLater ? !fitsLater(op, ArrayRef(sizes).drop_front(rowDims))
+                  : !fitsSpace(op, sizes, iterators))
         return std::nullopt;
       if (isLater)
         later.insert(op);
@@ -170,7 +183,8 @@ private:
   }
 
   /// A reduction of the group's space, or an elementwise op of it that only the group reads.
-  bool fitsSpace(linalg::GenericOp op, ArrayRef<int64_t> sizes, ArrayRef<utils::IteratorType> iterators) {
+  bool fitsSpace(linalg::GenericOp op, ArrayRef<int64_t> sizes,
+                 ArrayRef<utils::IteratorType> iterators) {
     if (ArrayRef(op.getStaticLoopRanges()) != sizes)
       return false;
     for (OpOperand *operand : op.getDpsInputOperands())
@@ -189,4 +203,6 @@ private:
 
 } // namespace
 
-std::optional<KernelGroup> lower::analyzeGroup(ArrayRef<Operation *> ops) { return Analysis(ops).run(); }
+std::optional<KernelGroup> lower::analyzeGroup(ArrayRef<Operation *> ops) {
+  return Analysis(ops).run();
+}

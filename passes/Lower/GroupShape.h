@@ -15,7 +15,8 @@ namespace ulsc::lower {
 /// Whether `op` reduces its leading dimensions and keeps others: a kernel of kind columns.
 bool isColumnReduction(mlir::linalg::GenericOp op);
 
-/// The kernel that `ops`, all generics of one block in order, make together, or nothing if they can't or shouldn't.
+/// The kernel that `ops`, all generics of one block in order, make together, or nothing if they
+/// can't or shouldn't.
 std::optional<KernelGroup> analyzeGroup(llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace ulsc::lower

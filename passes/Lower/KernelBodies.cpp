@@ -14,7 +14,8 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::lower;
 
-SmallVector<Value> KernelValues::bodyAt(linalg::GenericOp op, AffineMap dims, ValueRange accumulators) {
+SmallVector<Value> KernelValues::bodyAt(linalg::GenericOp op, AffineMap dims,
+                                        ValueRange accumulators) {
   Block *body = op.getBody();
   DenseMap<Value, Value> values;
   unsigned inputs = op.getNumDpsInputs();
@@ -87,7 +88,8 @@ Value KernelValues::emitOp(Operation &op, DenseMap<Value, Value> &values, Affine
     Value linear = code.i64(0);
     for (auto [index, size] : llvm::zip(extract.getIndices(), type.getShape()))
       linear = code.add(code.mul(linear, code.i64(size)), valueOf(index));
-    return code.load(pointers[cast<BlockArgument>(extract.getTensor()).getArgNumber()], linear, type.getElementType());
+    return code.load(pointers[cast<BlockArgument>(extract.getTensor()).getArgNumber()], linear,
+                     type.getElementType());
   }
   for (Value operand : op.getOperands())
     operands.push_back(valueOf(operand));
@@ -98,7 +100,8 @@ Value KernelValues::emitOp(Operation &op, DenseMap<Value, Value> &values, Affine
   if (isa<exec::ParameterScaleOp>(op))
     return loadParameterScale(code, function.getArgument(0), operands[0]);
   if (auto random = dyn_cast<exec::RandomOp>(op)) {
-    RandomStream stream = emitRandomStream(code, control("seed"), random.getKey(), operands[1], control("step"));
+    RandomStream stream =
+        emitRandomStream(code, control("seed"), random.getKey(), operands[1], control("step"));
     return emitRandomWord(code, stream, operands[0]);
   }
   if (isa<arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp, arith::IndexCastUIOp>(op))
@@ -163,7 +166,8 @@ Value KernelValues::emitGenericOp(Operation &op, ArrayRef<Value> operands) {
     state.addTypes(computed);
     state.addAttributes(op.getAttrDictionary().getValue());
     Operation *copy = code.b.create(state);
-    if (auto fast = dyn_cast<arith::ArithFastMathInterface>(copy); fast && !isa<arith::CmpFOp>(copy))
+    if (auto fast = dyn_cast<arith::ArithFastMathInterface>(copy);
+        fast && !isa<arith::CmpFOp>(copy))
       copy->setAttr(fast.getFastMathAttrName(), arith::FastMathFlagsAttr::get(context, code.flags));
     result = copy->getResult(0);
   }

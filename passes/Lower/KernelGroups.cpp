@@ -25,7 +25,8 @@ using namespace ulsc::lower;
 // Cheap producers
 //===---------------------------------------------------------------------------------------===//
 
-/// Whether computing `op` again costs less than storing its result and reading it: a broadcast, indices, a control field.
+/// Whether computing `op` again costs less than storing its result and reading it: a broadcast,
+/// indices, a control field.
 static bool isCheap(linalg::GenericOp op) {
   if (op.getNumReductionLoops() > 0 || op.getNumResults() != 1)
     return false;
@@ -35,7 +36,8 @@ static bool isCheap(linalg::GenericOp op) {
   if (read * 2 > cast<RankedTensorType>(op.getResult(0).getType()).getNumElements() && read > 0)
     return false;
   return llvm::none_of(*op.getBody(), [](Operation &inner) {
-    return isa<math::MathDialect>(inner.getDialect()) || isa<tensor::ExtractOp, exec::RandomOp, arith::DivFOp>(inner);
+    return isa<math::MathDialect>(inner.getDialect()) ||
+           isa<tensor::ExtractOp, exec::RandomOp, arith::DivFOp>(inner);
   });
 }
 
@@ -45,7 +47,8 @@ void lower::duplicateCheapProducers(Block &block) {
     if (!generic || !isCheap(generic))
       continue;
     for (OpOperand &use : llvm::make_early_inc_range(generic.getResult(0).getUses())) {
-      if (generic->hasOneUse() || !isa<linalg::GenericOp>(use.getOwner()) || use.getOwner()->getBlock() != &block)
+      if (generic->hasOneUse() || !isa<linalg::GenericOp>(use.getOwner()) ||
+          use.getOwner()->getBlock() != &block)
         continue;
       OpBuilder builder(use.getOwner());
       use.set(builder.clone(*generic)->getResult(0));
@@ -69,8 +72,11 @@ static SmallVector<Operation *> getProducers(Operation *op) {
   return producers;
 }
 
-/// Ops that kernels are not formed across: what a collective overlaps with stays where the schedule put it.
-static bool isBoundary(Operation &op) { return isa<dist::DistDialect>(op.getDialect()) || isa<uls::MicrobatchesOp>(op); }
+/// Ops that kernels are not formed across: what a collective overlaps with stays where the schedule
+/// put it.
+static bool isBoundary(Operation &op) {
+  return isa<dist::DistDialect>(op.getDialect()) || isa<uls::MicrobatchesOp>(op);
+}
 
 /// Whether the order of `op` among its like matters.
 static bool hasOrder(Operation *op) { return isa<exec::PutOp, uls::ReportOp>(op); }
@@ -142,8 +148,10 @@ private:
   void mergeWithReadersOfTheSame(int64_t op) {
     for (Value input : cast<linalg::GenericOp>(ops[op]).getDpsInputs())
       for (Operation *user : input.getUsers())
-        if (auto it = positions.find(user); it != positions.end() && it->second < static_cast<size_t>(op))
-          if (auto generic = dyn_cast<linalg::GenericOp>(user); generic && isColumnReduction(generic))
+        if (auto it = positions.find(user);
+            it != positions.end() && it->second < static_cast<size_t>(op))
+          if (auto generic = dyn_cast<linalg::GenericOp>(user);
+              generic && isColumnReduction(generic))
             tryMerge(op, it->second);
   }
 

@@ -18,10 +18,12 @@ struct KernelGroup {
   bool isColumns = false;
 };
 
-/// Gives each user of a cheap producer (a broadcast, indices) a copy of its own, which its group absorbs.
+/// Gives each user of a cheap producer (a broadcast, indices) a copy of its own, which its group
+/// absorbs.
 void duplicateCheapProducers(mlir::Block &block);
 
-/// Partitions the generics of `block`, and reorders the block so that each group's ops follow one another.
+/// Partitions the generics of `block`, and reorders the block so that each group's ops follow one
+/// another.
 llvm::SmallVector<KernelGroup> formGroups(mlir::Block &block);
 
 } // namespace ulsc::lower

@@ -20,7 +20,9 @@ static constexpr int64_t flatGrain = 4096;
 
 bool ulsc::lower::isElementwise(linalg::GenericOp op) { return op.getNumReductionLoops() == 0; }
 
-linalg::GenericOp ulsc::lower::getGeneric(Value value) { return value.getDefiningOp<linalg::GenericOp>(); }
+linalg::GenericOp ulsc::lower::getGeneric(Value value) {
+  return value.getDefiningOp<linalg::GenericOp>();
+}
 
 static int64_t product(ArrayRef<int64_t> sizes) {
   int64_t result = 1;
@@ -40,7 +42,8 @@ static int64_t product(ArrayRef<LoopDim> dims) {
 // Collapsing
 //===----------------------------------------------------------------------===//
 
-/// Whether `map` walks dimensions `d` and `d + 1` as one: neither, or one after the other and nowhere else.
+/// Whether `map` walks dimensions `d` and `d + 1` as one: neither, or one after the other and
+/// nowhere else.
 static bool walksAsOne(AffineMap map, unsigned d) {
   auto isDim = [](AffineExpr expr, unsigned position) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
@@ -55,10 +58,13 @@ static bool walksAsOne(AffineMap map, unsigned d) {
   return uses == 2 * pairs && pairs <= 1;
 }
 
-static bool usesIndex(linalg::GenericOp op) { return !op.getBody()->getOps<linalg::IndexOp>().empty(); }
+static bool usesIndex(linalg::GenericOp op) {
+  return !op.getBody()->getOps<linalg::IndexOp>().empty();
+}
 
-SmallVector<LoopDim> ulsc::lower::collapse(ArrayRef<linalg::GenericOp> ops, unsigned begin, unsigned end,
-                                           ArrayRef<int64_t> sizes, ArrayRef<utils::IteratorType> iterators) {
+SmallVector<LoopDim> ulsc::lower::collapse(ArrayRef<linalg::GenericOp> ops, unsigned begin,
+                                           unsigned end, ArrayRef<int64_t> sizes,
+                                           ArrayRef<utils::IteratorType> iterators) {
   SmallVector<LoopDim> result;
   bool isFree = llvm::none_of(ops, [](linalg::GenericOp op) { return usesIndex(op); });
   for (unsigned d = begin; d < end; ++d) {
@@ -134,7 +140,8 @@ void KernelPlan::formGroups() {
       group->iterators = iterators;
     group->roots.push_back(op);
   }
-  llvm::stable_sort(groups, [](const LoopGroup &x, const LoopGroup &y) { return x.stage < y.stage; });
+  llvm::stable_sort(groups,
+                    [](const LoopGroup &x, const LoopGroup &y) { return x.stage < y.stage; });
 }
 
 void KernelPlan::planElementwise() {
@@ -189,31 +196,49 @@ void KernelPlan::planRows() {
 
 void KernelPlan::planColumns() {
   unsigned rowDims = kernel.getRowDims();
-  SmallVector<linalg::GenericOp> before, after;
-  for (linalg::GenericOp op : getGenerics(kernel))
-    (stages[op] == 0 ? before : after).push_back(op);
   LoopGroup group;
   for (auto scatter : kernel.getBody().front().getOps<exec::ScatterAddOp>()) {
     group.sizes.assign(cast<RankedTensorType>(scatter.getValues().getType()).getShape());
     group.iterators.assign(group.sizes.size(), utils::IteratorType::parallel);
   }
-  for (linalg::GenericOp op : before)
-    if (group.sizes.empty() || !isElementwise(op)) {
+  for (linalg::GenericOp op : getGenerics(kernel))
+    if (!isElementwise(op)) {
       group.sizes = op.getStaticLoopRanges();
       group.iterators = op.getIteratorTypesArray();
     }
+  // Ops over rows and columns, ops over columns alone, and ops over something else, which keep all
+  // dimensions apart.
+  SmallVector<int64_t> columnSizes(ArrayRef(group.sizes).drop_front(rowDims));
+  SmallVector<linalg::GenericOp> before, after;
+  bool isUniform = true;
+  for (linalg::GenericOp op : getGenerics(kernel)) {
+    SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+    if (sizes == group.sizes && stages[op] == 0)
+      before.push_back(op);
+    else if (sizes == columnSizes)
+      after.push_back(op);
+    else
+      isUniform = false;
+  }
   unsigned dims = group.sizes.size();
   rows = collapse(before, 0, rowDims, group.sizes, group.iterators);
   SmallVector<LoopDim> columns = collapse(before, rowDims, dims, group.sizes, group.iterators);
   // The ops after the reduction walk the same columns, without the rows.
-  SmallVector<int64_t> columnSizes(ArrayRef(group.sizes).drop_front(rowDims));
   SmallVector<utils::IteratorType> parallel(columnSizes.size(), utils::IteratorType::parallel);
   SmallVector<LoopDim> later = collapse(after, 0, columnSizes.size(), columnSizes, parallel);
-  if (!after.empty() && later.size() != columns.size()) {
-    columns.clear();
-    for (unsigned d = rowDims; d < dims; ++d)
-      columns.push_back({d, d, group.sizes[d]});
-  }
+  auto apart = [&](unsigned begin, unsigned end) {
+    SmallVector<LoopDim> result;
+    for (unsigned d = begin; d < end; ++d)
+      result.push_back({d, d, group.sizes[d]});
+    return result;
+  };
+  bool isSame = later.size() == columns.size();
+  for (size_t i = 0; isSame && i < columns.size(); ++i)
+    isSame = later[i].last + rowDims == columns[i].last;
+  if (!isUniform || (!after.empty() && !isSame))
+    columns = apart(rowDims, dims);
+  if (!isUniform)
+    rows = apart(0, rowDims);
   group.columns = columns;
   extent = product(columns);
   int64_t wanted = elementsPerChunk / std::max<int64_t>(1, product(rows));
@@ -238,7 +263,8 @@ static bool isExpensive(linalg::GenericOp op) {
   });
 }
 
-/// The elementwise ops that computing `op` computes with it; true where every access on the way is identity.
+/// The elementwise ops that computing `op` computes with it; true where every access on the way is
+/// identity.
 static void collectClosure(linalg::GenericOp op, unsigned rowDims, bool isIdentity,
                            llvm::MapVector<Operation *, bool> &closure) {
   for (OpOperand *operand : op.getDpsInputOperands()) {
@@ -271,8 +297,8 @@ void KernelPlan::chooseKept() {
         isLater |= closures[j].contains(op);
       SmallVector<int64_t> sizes = generic.getStaticLoopRanges();
       int64_t bytes = product(ArrayRef(sizes).drop_front(rowDims)) * 4;
-      if (isLater && isIdentity && isExpensive(generic) && sizes == groups[i].sizes && !seen.contains(op) &&
-          bytes <= maxRowBufferBytes && generic->getNumResults() == 1)
+      if (isLater && isIdentity && isExpensive(generic) && sizes == groups[i].sizes &&
+          !seen.contains(op) && bytes <= maxRowBufferBytes && generic->getNumResults() == 1)
         groups[i].kept.push_back(generic);
       seen.insert(op);
     }
@@ -284,12 +310,14 @@ void KernelPlan::chooseKept() {
 
 bool ulsc::lower::isTranspose(exec::KernelOp kernel) {
   SmallVector<linalg::GenericOp> ops = getGenerics(kernel);
-  if (kernel.getKind() != exec::KernelKind::Rows || ops.size() != 1 || ops[0].getNumDpsInputs() != 1 ||
-      ops[0].getNumDpsInits() != 1 || !isElementwise(ops[0]) || ops[0].getNumLoops() < 2)
+  if (kernel.getKind() != exec::KernelKind::Rows || ops.size() != 1 ||
+      ops[0].getNumDpsInputs() != 1 || ops[0].getNumDpsInits() != 1 || !isElementwise(ops[0]) ||
+      ops[0].getNumLoops() < 2)
     return false;
   Operation *yield = ops[0].getBody()->getTerminator();
   AffineMap from = ops[0].getIndexingMapsArray()[0], to = ops[0].getIndexingMapsArray()[1];
-  if (yield->getOperand(0) != ops[0].getBody()->getArgument(0) || !to.isIdentity() || !from.isPermutation())
+  if (yield->getOperand(0) != ops[0].getBody()->getArgument(0) || !to.isIdentity() ||
+      !from.isPermutation())
     return false;
   unsigned last = ops[0].getNumLoops() - 1;
   return from.getDimPosition(last) != last && isa<BlockArgument>(ops[0].getInputs()[0]);
@@ -304,7 +332,9 @@ static bool readsElsewhere(linalg::GenericOp op, Value input) {
                       [&](tensor::ExtractOp extract) { return extract.getTensor() == input; });
 }
 
-static bool reads(linalg::GenericOp op, Value input) { return llvm::is_contained(op->getOperands(), input); }
+static bool reads(linalg::GenericOp op, Value input) {
+  return llvm::is_contained(op->getOperands(), input);
+}
 
 bool ulsc::lower::mayWriteInPlace(exec::KernelOp kernel, unsigned input, unsigned output) {
   Value argument = kernel.getBody().getArgument(input);
@@ -321,7 +351,8 @@ bool ulsc::lower::mayWriteInPlace(exec::KernelOp kernel, unsigned input, unsigne
       return false;
   if (kernel.getKind() == exec::KernelKind::Columns)
     return llvm::all_of(argument.getUsers(), [&](Operation *user) {
-      return plan.stages.lookup(user) > 0 || llvm::is_contained(cast<linalg::GenericOp>(user).getOutputs(), argument);
+      return plan.stages.lookup(user) > 0 ||
+             llvm::is_contained(cast<linalg::GenericOp>(user).getOutputs(), argument);
     });
   if (!isElementwise(writer))
     return false;

@@ -13,8 +13,8 @@
 
 namespace ulsc::lower {
 
-/// One dimension of a loop nest: a run of iteration dimensions that all accesses walk as one. The last of them
-/// carries the index; the others count as zero.
+/// One dimension of a loop nest: a run of iteration dimensions that all accesses walk as one. The
+/// last of them carries the index; the others count as zero.
 struct LoopDim {
   unsigned first, last;
   int64_t size;
@@ -39,7 +39,8 @@ struct KernelPlan {
   llvm::SmallVector<LoopDim> rows;
   int64_t extent = 1; ///< what a launch splits: rows, columns or elements
   int64_t grain = 1;
-  /// All ops are elementwise over one flat index: the rows are elements and there is one loop over them.
+  /// All ops are elementwise over one flat index: the rows are elements and there is one loop over
+  /// them.
   bool flat = false;
   llvm::SmallVector<LoopGroup, 0> groups;
   llvm::DenseMap<mlir::Operation *, int64_t> stages;
@@ -59,15 +60,15 @@ bool isElementwise(mlir::linalg::GenericOp op);
 mlir::linalg::GenericOp getGeneric(mlir::Value value);
 
 /// Splits dimensions [begin, end) into runs that every map of `ops` walks as one.
-llvm::SmallVector<LoopDim> collapse(llvm::ArrayRef<mlir::linalg::GenericOp> ops, unsigned begin, unsigned end,
-                                    llvm::ArrayRef<int64_t> sizes,
+llvm::SmallVector<LoopDim> collapse(llvm::ArrayRef<mlir::linalg::GenericOp> ops, unsigned begin,
+                                    unsigned end, llvm::ArrayRef<int64_t> sizes,
                                     llvm::ArrayRef<mlir::utils::IteratorType> iterators);
 
 /// The input and output element permutation of a kernel that only transposes, if `kernel` is one.
 bool isTranspose(exec::KernelOp kernel);
 
-/// Whether output `output` of `kernel` may be the memory of input `input`: each element is read before
-/// it is written, and by nobody after.
+/// Whether output `output` of `kernel` may be the memory of input `input`: each element is read
+/// before it is written, and by nobody after.
 bool mayWriteInPlace(exec::KernelOp kernel, unsigned input, unsigned output);
 
 } // namespace ulsc::lower

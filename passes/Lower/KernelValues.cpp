@@ -45,7 +45,8 @@ bool KernelValues::isRowOnly(AffineMap map) {
   return true;
 }
 
-template <typename Callback> auto KernelValues::atRowPoint(Callback callback) {
+template <typename Callback>
+auto KernelValues::atRowPoint(Callback callback) {
   OpBuilder::InsertionGuard guard(code.b);
   Attribute group = code.accessGroup;
   if (rowPoint) {
@@ -107,7 +108,8 @@ Value KernelValues::computeAt(Value tensor, AffineMap at) {
 //===----------------------------------------------------------------------===//
 
 /// Sorts the terms of a sum into those of the row and the rest.
-static void splitTerms(AffineExpr expr, unsigned rowDims, unsigned numDims, AffineExpr &row, AffineExpr &column) {
+static void splitTerms(AffineExpr expr, unsigned rowDims, unsigned numDims, AffineExpr &row,
+                       AffineExpr &column) {
   if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr); sum && sum.getKind() == AffineExprKind::Add) {
     splitTerms(sum.getLHS(), rowDims, numDims, row, column);
     splitTerms(sum.getRHS(), rowDims, numDims, row, column);
@@ -130,7 +132,8 @@ static AffineExpr linearize(ArrayRef<AffineExpr> at, ArrayRef<int64_t> shape, Ar
   }
   SmallVector<AffineExpr> replacements;
   for (auto [d, value] : llvm::enumerate(dims))
-    replacements.push_back(value ? getAffineDimExpr(d, context) : getAffineConstantExpr(0, context));
+    replacements.push_back(value ? getAffineDimExpr(d, context)
+                                 : getAffineConstantExpr(0, context));
   return simplifyAffineExpr(linear.replaceDims(replacements), dims.size(), 0);
 }
 
@@ -149,7 +152,8 @@ void KernelValues::storeResult(unsigned result, Value value, AffineMap at) {
   AffineExpr row = getAffineConstantExpr(0, context), column = row;
   splitTerms(linear, rowDims, dimValues.size(), row, column);
   Value pointer = pointers[tensors + result];
-  Value base = atRowPoint([&] { return code.address(pointer, emitExpr(row), type.getElementType()); });
+  Value base =
+      atRowPoint([&] { return code.address(pointer, emitExpr(row), type.getElementType()); });
   code.store(value, base, emitExpr(column), type.getElementType());
 }
 

@@ -13,19 +13,22 @@
 
 namespace ulsc::lower {
 
-/// Where a value lives that an earlier loop computed: elements of the register type, over the columns.
+/// Where a value lives that an earlier loop computed: elements of the register type, over the
+/// columns.
 struct KeptValue {
   mlir::Value pointer;
   unsigned rowDims; ///< leading dimensions that the buffer doesn't have
 };
 
-/// Computes elements of a kernel's tensors, pulling in producers on demand: each elementwise op is computed
-/// where it is used, once per point; what depends on the row alone is computed before the column loop.
+/// Computes elements of a kernel's tensors, pulling in producers on demand: each elementwise op is
+/// computed where it is used, once per point; what depends on the row alone is computed before the
+/// column loop.
 class KernelValues {
 public:
   KernelValues(CodeBuilder &code, exec::KernelOp kernel, mlir::LLVM::LLVMFuncOp function);
 
-  /// The index values of the current space; null counts as zero. The first `rowDims` are constant in a row.
+  /// The index values of the current space; null counts as zero. The first `rowDims` are constant
+  /// in a row.
   void setSpace(llvm::ArrayRef<mlir::Value> dims, unsigned rowDims);
   /// What depends on the row alone is placed before this op, if not null.
   void setRowPoint(mlir::Operation *op) { rowPoint = op; }
@@ -34,7 +37,8 @@ public:
 
   /// The element of `tensor` at the affine image `at` of the current point.
   mlir::Value valueAt(mlir::Value tensor, mlir::AffineMap at);
-  /// The results of `op`'s body at the point `dims` of its own space; `accumulators` stand for its outputs.
+  /// The results of `op`'s body at the point `dims` of its own space; `accumulators` stand for its
+  /// outputs.
   llvm::SmallVector<mlir::Value> bodyAt(mlir::linalg::GenericOp op, mlir::AffineMap dims,
                                         mlir::ValueRange accumulators);
   /// Stores to result `result` of the kernel.
@@ -43,7 +47,9 @@ public:
   mlir::Value linearIndex(llvm::ArrayRef<mlir::AffineExpr> at, llvm::ArrayRef<int64_t> shape);
   mlir::Value pointerOf(unsigned argument) { return pointers[argument]; }
   mlir::Value scalarOf(mlir::Value value);
-  mlir::AffineMap identity() { return mlir::AffineMap::getMultiDimIdentityMap(dimValues.size(), context); }
+  mlir::AffineMap identity() {
+    return mlir::AffineMap::getMultiDimIdentityMap(dimValues.size(), context);
+  }
 
   llvm::DenseMap<mlir::Value, mlir::Value> reduced; ///< results of reductions over all columns
   llvm::DenseMap<mlir::Value, KeptValue> kept;
@@ -53,13 +59,16 @@ private:
   using Key = std::pair<mlir::Value, mlir::AffineMap>;
   bool isRowOnly(mlir::AffineMap map);
   mlir::Value computeAt(mlir::Value tensor, mlir::AffineMap at);
-  mlir::Value loadAt(mlir::Value pointer, mlir::Type element, llvm::ArrayRef<int64_t> shape, mlir::AffineMap at);
+  mlir::Value loadAt(mlir::Value pointer, mlir::Type element, llvm::ArrayRef<int64_t> shape,
+                     mlir::AffineMap at);
   mlir::Value emitExpr(mlir::AffineExpr expr);
-  mlir::Value emitOp(mlir::Operation &op, llvm::DenseMap<mlir::Value, mlir::Value> &values, mlir::AffineMap dims);
+  mlir::Value emitOp(mlir::Operation &op, llvm::DenseMap<mlir::Value, mlir::Value> &values,
+                     mlir::AffineMap dims);
   mlir::Value emitConvert(mlir::Operation &op, mlir::Value x);
   mlir::Value emitGenericOp(mlir::Operation &op, llvm::ArrayRef<mlir::Value> operands);
   mlir::Value control(llvm::StringRef field);
-  template <typename Callback> auto atRowPoint(Callback callback);
+  template <typename Callback>
+  auto atRowPoint(Callback callback);
 
   CodeBuilder &code;
   mlir::MLIRContext *context;

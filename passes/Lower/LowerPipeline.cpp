@@ -1,4 +1,5 @@
-//===- LowerPipeline.cpp - The stage from one rank's values to its program on buffers ----------===//
+//===- LowerPipeline.cpp - The stage from one rank's values to its program on buffers
+//----------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -28,9 +29,11 @@ void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &option
 
 namespace {
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
-  Option<int64_t> threads{*this, "threads", llvm::cl::desc("threads per rank that scratch buffers are sized for"),
+  Option<int64_t> threads{*this, "threads",
+                          llvm::cl::desc("threads per rank that scratch buffers are sized for"),
                           llvm::cl::init(2)};
-  Option<bool> poison{*this, "poison", llvm::cl::desc("fill buffers with NaN after their last use, for tests"),
+  Option<bool> poison{*this, "poison",
+                      llvm::cl::desc("fill buffers with NaN after their last use, for tests"),
                       llvm::cl::init(false)};
 };
 } // namespace

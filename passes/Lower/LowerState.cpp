@@ -69,7 +69,8 @@ struct LowerState : ulsc::impl::LowerStatePassBase<LowerState> {
     static constexpr StringLiteral names[] = {"tokens", "targets"};
     for (BlockArgument argument : entry.getArguments()) {
       StringRef name = names[std::min<size_t>(argument.getArgNumber(), 1)];
-      argument.replaceAllUsesWith(exec::GetOp::create(builder, step.getLoc(), argument.getType(), name));
+      argument.replaceAllUsesWith(
+          exec::GetOp::create(builder, step.getLoc(), argument.getType(), name));
     }
     entry.eraseArguments(0, entry.getNumArguments());
     step.setFunctionType(FunctionType::get(step.getContext(), {}, {}));
@@ -92,7 +93,8 @@ struct LowerState : ulsc::impl::LowerStatePassBase<LowerState> {
   static LogicalResult lowerUpdate(uls::UpdateOp op, UpdateKernels &kernels, SymbolTable &symbols) {
     OpBuilder builder(op);
     auto rule = symbols.lookup<uls::UpdateRuleOp>(op.getRule());
-    for (auto [gradient, name] : llvm::zip_equal(op.getGradients(), op.getParameters().getAsValueRange<StringAttr>()))
+    for (auto [gradient, name] :
+         llvm::zip_equal(op.getGradients(), op.getParameters().getAsValueRange<StringAttr>()))
       if (failed(kernels.apply(builder, rule, name, gradient, op.getScalars(), op)))
         return failure();
     op.erase();

@@ -142,8 +142,6 @@ def AttachManifestPass : Lower_Pass<"ulsc-attach-manifest"> {
     Requires a memory plan. Sets the module's `exec.manifest` to the JSON of docs/manifest.md and removes parameters, states, the mesh and the
     attributes of the model. Leaves modules without `uls.model` as they are.
   }];
-  let options = [Option<"threads", "threads", "int64_t", /*default=*/"2",
-                        "threads per rank that scratch buffers are sized for">];
 }
 
 //===---------------------------------------------------------------------------------------===//

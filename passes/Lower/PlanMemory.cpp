@@ -23,12 +23,14 @@ namespace ulsc {
 using namespace mlir;
 using namespace ulsc;
 
-static int64_t getBufferBytes(exec::BufferOp buffer) { return exec::getBytes(buffer.getResult().getType()); }
+static int64_t getBufferBytes(exec::BufferOp buffer) {
+  return exec::getBytes(buffer.getResult().getType());
+}
 
 namespace {
 
-/// The lifetimes of one function's buffers, by number of op in pre-order. What is filled before a loop and used in it is
-/// needed for all of the loop.
+/// The lifetimes of one function's buffers, by number of op in pre-order. What is filled before a
+/// loop and used in it is needed for all of the loop.
 class Lifetimes {
 public:
   explicit Lifetimes(exec::FunctionOp function) {
@@ -147,12 +149,13 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
     OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
     auto frame = exec::BufferOp::create(
         builder, call.getLoc(), MemRefType::get({bytes}, builder.getI8Type()),
-        exec::CategoryAttr::get(builder.getContext(), exec::Category::Temporaries), StringAttr(), IntegerAttr());
+        exec::CategoryAttr::get(builder.getContext(), exec::Category::Temporaries), StringAttr(),
+        IntegerAttr());
     call.getFrameMutable().assign(frame.getResult());
   }
 
-  /// Bytes by category: each persistent buffer in its own; of the transient part, which buffers share, the activations and what
-  /// communication alone uses at most, and the rest as temporaries.
+  /// Bytes by category: each persistent buffer in its own; of the transient part, which buffers
+  /// share, the activations and what communication alone uses at most, and the rest as temporaries.
   void addCategories(exec::FunctionOp function, int64_t persistentBytes, int64_t transientBytes) {
     std::map<exec::Category, int64_t> bytes;
     SmallVector<memory::Lifetime> activations, communication;
@@ -178,15 +181,17 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
     SmallVector<NamedAttribute> entries;
     for (int64_t i = 0; i <= static_cast<int64_t>(exec::Category::Communication); ++i) {
       auto category = static_cast<exec::Category>(i);
-      entries.push_back(builder.getNamedAttr(exec::stringifyCategory(category), builder.getI64IntegerAttr(bytes[category])));
+      entries.push_back(builder.getNamedAttr(exec::stringifyCategory(category),
+                                             builder.getI64IntegerAttr(bytes[category])));
     }
     function.setCategoriesAttr(builder.getDictionaryAttr(entries));
     function->setAttr("exec.persistent_bytes", builder.getI64IntegerAttr(persistentBytes));
   }
 
-  /// Fills buffers of floats with NaN right after their last use: a later read of a dead value shows in the loss.
-  void poisonDead(exec::FunctionOp function, ArrayRef<exec::BufferOp> buffers, ArrayRef<memory::Lifetime> lifetimes,
-                  Lifetimes &points) {
+  /// Fills buffers of floats with NaN right after their last use: a later read of a dead value
+  /// shows in the loss.
+  void poisonDead(exec::FunctionOp function, ArrayRef<exec::BufferOp> buffers,
+                  ArrayRef<memory::Lifetime> lifetimes, Lifetimes &points) {
     DenseMap<int64_t, Operation *> opAt;
     function.walk([&](Operation *op) { opAt[points.getPoint(op)] = op; });
     for (auto [index, lifetime] : llvm::enumerate(lifetimes)) {
@@ -196,7 +201,8 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
       if (!element || !last || isa<exec::BufferOp>(last))
         continue;
       OpBuilder builder(last);
-      if (auto loop = dyn_cast<scf::ForOp>(last->getParentOp()); loop && last->hasTrait<OpTrait::IsTerminator>())
+      if (auto loop = dyn_cast<scf::ForOp>(last->getParentOp());
+          loop && last->hasTrait<OpTrait::IsTerminator>())
         builder.setInsertionPointAfter(loop);
       else
         builder.setInsertionPointAfter(last);

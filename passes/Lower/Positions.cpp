@@ -35,13 +35,14 @@ Value lower::buildPosition(OpBuilder &builder, Location location, FlatSymbolRefA
   return position;
 }
 
-Value lower::buildShardOffset(OpBuilder &builder, Location location, dist::ShardAttr shard, int64_t dim,
-                              int64_t localSize) {
+Value lower::buildShardOffset(OpBuilder &builder, Location location, dist::ShardAttr shard,
+                              int64_t dim, int64_t localSize) {
   if (!shard || shard.getSharding().getAxes(dim).empty())
     return {};
   dist::ShardingAttr sharding = shard.getSharding();
   Value position = buildPosition(builder, location, sharding.getMesh(), sharding.getAxes(dim));
-  return arith::MulIOp::create(builder, location, position, i64Constant(builder, location, localSize));
+  return arith::MulIOp::create(builder, location, position,
+                               i64Constant(builder, location, localSize));
 }
 
 std::pair<Value, Value> lower::getContextParts(Value context) {
@@ -53,4 +54,9 @@ std::pair<Value, Value> lower::getContextParts(Value context) {
 
 bool lower::isOutermost(RankedTensorType type, int64_t dim) {
   return llvm::all_of(type.getShape().take_front(dim), [](int64_t size) { return size == 1; });
+}
+
+bool lower::isDefinedBefore(Value value, Operation *op) {
+  Operation *producer = value.getDefiningOp();
+  return !producer || producer->getBlock() != op->getBlock() || producer->isBeforeInBlock(op);
 }

@@ -60,7 +60,8 @@ void RuntimeCalls::defineString(StringRef name, StringRef text, bool isExported)
 }
 
 FlatSymbolRefAttr RuntimeCalls::stringConstant(StringRef text) {
-  return unique("ulsc.string", text, [&](OpBuilder &, StringRef name) { defineString(name, text, false); });
+  return unique("ulsc.string", text,
+                [&](OpBuilder &, StringRef name) { defineString(name, text, false); });
 }
 
 FlatSymbolRefAttr RuntimeCalls::arrayConstant(StringRef prefix, DenseElementsAttr values) {
@@ -68,7 +69,8 @@ FlatSymbolRefAttr RuntimeCalls::arrayConstant(StringRef prefix, DenseElementsAtt
   llvm::raw_string_ostream(key) << values;
   return unique(prefix, key, [&](OpBuilder &builder, StringRef name) {
     auto type = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
-    LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal, name, values);
+    LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true,
+                           LLVM::Linkage::Internal, name, values);
   });
 }
 
@@ -101,27 +103,33 @@ FlatSymbolRefAttr RuntimeCalls::structConstant(StringRef prefix, ArrayRef<Field>
       if (auto *symbol = std::get_if<FlatSymbolRefAttr>(&field))
         element = addressOf(code, *symbol);
       else if (auto *small = std::get_if<int32_t>(&field))
-        element = LLVM::ConstantOp::create(builder, code.loc, types[i], builder.getI32IntegerAttr(*small));
+        element = LLVM::ConstantOp::create(builder, code.loc, types[i],
+                                           builder.getI32IntegerAttr(*small));
       else
         element = LLVM::ConstantOp::create(builder, code.loc, types[i],
                                            builder.getI64IntegerAttr(std::get<int64_t>(field)));
-      value = LLVM::InsertValueOp::create(builder, code.loc, value, element, ArrayRef<int64_t>{int64_t(i)});
+      value = LLVM::InsertValueOp::create(builder, code.loc, value, element,
+                                          ArrayRef<int64_t>{int64_t(i)});
     }
     LLVM::ReturnOp::create(builder, code.loc, value);
   });
 }
 
-static int32_t dtypeOf(Value buffer) { return getDtype(cast<MemRefType>(buffer.getType()).getElementType()); }
+static int32_t dtypeOf(Value buffer) {
+  return getDtype(cast<MemRefType>(buffer.getType()).getElementType());
+}
 
 Value RuntimeCalls::gemmDescriptor(CodeBuilder &code, exec::GemmOp op) {
   SmallVector<Field> fields;
-  for (ArrayRef<int64_t> list : {op.getSizes(), op.getAStrides(), op.getBStrides(), op.getCStrides()})
+  for (ArrayRef<int64_t> list :
+       {op.getSizes(), op.getAStrides(), op.getBStrides(), op.getCStrides()})
     for (int64_t value : list)
       fields.push_back(value);
   for (Value buffer : {op.getA(), op.getB(), op.getC()})
     fields.push_back(dtypeOf(buffer));
   fields.push_back(int32_t(op.getAccumulate()));
-  fields.push_back(op.getWorkspace() ? exec::getBytes(cast<MemRefType>(op.getWorkspace().getType())) : int64_t(0));
+  fields.push_back(op.getWorkspace() ? exec::getBytes(cast<MemRefType>(op.getWorkspace().getType()))
+                                     : int64_t(0));
   fields.push_back(stringConstant(op.getName()));
   return addressOf(code, structConstant("ulsc.gemm", fields));
 }
@@ -141,7 +149,8 @@ Value RuntimeCalls::collectiveDescriptor(CodeBuilder &code, exec::CollectiveStar
       static_cast<int32_t>(op.getReduction().value_or(exec::Reduction::Sum)),
       static_cast<int32_t>(op.getGroup()),
       static_cast<int32_t>(count),
-      arrayConstant("ulsc.elements", DenseElementsAttr::get(elementType, ArrayRef<int64_t>(elements))),
+      arrayConstant("ulsc.elements",
+                    DenseElementsAttr::get(elementType, ArrayRef<int64_t>(elements))),
       arrayConstant("ulsc.dtypes", DenseElementsAttr::get(dtypeType, ArrayRef<int32_t>(dtypes))),
       static_cast<int64_t>(op.getIdentifier())};
   return addressOf(code, structConstant("ulsc.collective", fields));

@@ -13,8 +13,8 @@
 
 namespace ulsc::lower {
 
-/// Declares the functions of include/ulsc/RuntimeABI.h in a module and makes the constants that they take. Equal
-/// constants are made once.
+/// Declares the functions of include/ulsc/RuntimeABI.h in a module and makes the constants that
+/// they take. Equal constants are made once.
 class RuntimeCalls {
 public:
   explicit RuntimeCalls(mlir::ModuleOp module) : module(module), symbols(module) {}
@@ -35,8 +35,9 @@ private:
   mlir::FlatSymbolRefAttr structConstant(llvm::StringRef prefix, llvm::ArrayRef<Field> fields);
   mlir::FlatSymbolRefAttr arrayConstant(llvm::StringRef prefix, mlir::DenseElementsAttr values);
   mlir::FlatSymbolRefAttr stringConstant(llvm::StringRef text);
-  mlir::FlatSymbolRefAttr unique(llvm::StringRef prefix, llvm::StringRef key,
-                                 llvm::function_ref<void(mlir::OpBuilder &, llvm::StringRef)> create);
+  mlir::FlatSymbolRefAttr
+  unique(llvm::StringRef prefix, llvm::StringRef key,
+         llvm::function_ref<void(mlir::OpBuilder &, llvm::StringRef)> create);
   mlir::Value addressOf(CodeBuilder &code, mlir::FlatSymbolRefAttr symbol);
 
   mlir::ModuleOp module;

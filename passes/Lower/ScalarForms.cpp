@@ -57,12 +57,14 @@ static Value buildGeluDerivative(Scalars s, uls::Approximation approximation, Va
   Value half = s.constant(0.5), one = s.constant(1.0);
   if (approximation == uls::Approximation::Tanh) {
     Value t = s.tanh(buildGeluInner(s, x));
-    Value slope = s.mul(s.add(one, s.mul(s.mul(x, x), s.constant(3 * kGeluCubic))), s.constant(kSqrtTwoOverPi));
+    Value slope = s.mul(s.add(one, s.mul(s.mul(x, x), s.constant(3 * kGeluCubic))),
+                        s.constant(kSqrtTwoOverPi));
     Value tail = s.mul(s.mul(x, s.sub(one, s.mul(t, t))), slope);
     return s.mul(half, s.add(s.add(one, t), tail));
   }
   Value cdf = s.mul(half, s.add(one, s.erf(s.mul(x, s.constant(M_SQRT1_2)))));
-  Value density = s.mul(s.exp(s.mul(s.mul(x, x), s.constant(-0.5))), s.constant(1.0 / std::sqrt(2 * M_PI)));
+  Value density =
+      s.mul(s.exp(s.mul(s.mul(x, x), s.constant(-0.5))), s.constant(1.0 / std::sqrt(2 * M_PI)));
   return s.add(cdf, s.mul(x, density));
 }
 
@@ -72,7 +74,8 @@ static Value buildSiluDerivative(Scalars s, Value x) {
   return s.mul(sigmoid, s.add(one, s.mul(x, s.sub(one, sigmoid))));
 }
 
-template <typename FloatOp, typename IntOp> static ScalarForm binary() {
+template <typename FloatOp, typename IntOp>
+static ScalarForm binary() {
   return [](OpBuilder &builder, Location location, Operation *, ValueRange v) -> Value {
     if (isa<FloatType>(v[0].getType()))
       return FloatOp::create(builder, location, v[0], v[1]);
@@ -80,19 +83,22 @@ template <typename FloatOp, typename IntOp> static ScalarForm binary() {
   };
 }
 
-template <typename MathOp> static ScalarForm unary() {
+template <typename MathOp>
+static ScalarForm unary() {
   return [](OpBuilder &builder, Location location, Operation *, ValueRange v) -> Value {
     return MathOp::create(builder, location, v[0]);
   };
 }
 
-template <typename Formula> static ScalarForm formula(Formula build) {
+template <typename Formula>
+static ScalarForm formula(Formula build) {
   return [build](OpBuilder &builder, Location location, Operation *op, ValueRange v) -> Value {
     return build(Scalars{builder, location}, op, v);
   };
 }
 
-/// A field of the control block, or of the parameter that a kernel of an update rule is launched for.
+/// A field of the control block, or of the parameter that a kernel of an update rule is launched
+/// for.
 static Value buildControl(OpBuilder &builder, Location location, Operation *op, ValueRange) {
   StringRef field = cast<uls::ControlOp>(op).getField();
   bool isRateScale = field == "parameter_lr_scale";
@@ -125,9 +131,26 @@ ScalarForms::ScalarForms(MLIRContext *context) : context(context) {
     return convertElement(builder, location, v[0], getComputeType(element));
   });
   add<uls::AccumulateOp>(binary<arith::AddFOp, arith::AddIOp>());
-  add<uls::SiluOp>(formula([](Scalars s, Operation *, ValueRange v) { return s.mul(v[0], s.sigmoid(v[0])); }));
-  add<uls::SiluGradOp>(
-      formula([](Scalars s, Operation *, ValueRange v) { return s.mul(buildSiluDerivative(s, v[0]), v[1]); }));
+  add<uls::MaskOp>([](OpBuilder &builder, Location location, Operation *op, ValueRange v) -> Value {
+    // Ordered comparisons: false where one side is NaN.
+    static constexpr std::pair<arith::CmpFPredicate, arith::CmpIPredicate> predicates[] = {
+        {arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt},
+        {arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle},
+        {arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt},
+        {arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge}};
+    auto [onFloats, onIntegers] =
+        predicates[static_cast<int>(cast<uls::MaskOp>(op).getComparison())];
+    Value holds = isa<FloatType>(v[0].getType())
+                      ? Value(arith::CmpFOp::create(builder, location, onFloats, v[0], v[1]))
+                      : Value(arith::CmpIOp::create(builder, location, onIntegers, v[0], v[1]));
+    Value zero = arith::ConstantOp::create(builder, location, builder.getZeroAttr(v[2].getType()));
+    return arith::SelectOp::create(builder, location, holds, v[2], zero);
+  });
+  add<uls::SiluOp>(
+      formula([](Scalars s, Operation *, ValueRange v) { return s.mul(v[0], s.sigmoid(v[0])); }));
+  add<uls::SiluGradOp>(formula([](Scalars s, Operation *, ValueRange v) {
+    return s.mul(buildSiluDerivative(s, v[0]), v[1]);
+  }));
   add<uls::GeluOp>(formula([](Scalars s, Operation *op, ValueRange v) {
     return buildGelu(s, cast<uls::GeluOp>(op).getApproximation(), v[0]);
   }));

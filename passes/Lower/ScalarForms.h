@@ -14,17 +14,20 @@
 
 namespace ulsc::lower {
 
-/// Builds the result's element from the operands' elements, floats in f32. `op` carries the attributes.
-using ScalarForm =
-    std::function<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::Operation *op, mlir::ValueRange)>;
+/// Builds the result's element from the operands' elements, floats in f32. `op` carries the
+/// attributes.
+using ScalarForm = std::function<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::Operation *op,
+                                             mlir::ValueRange)>;
 
-/// The elementwise ops by name: a new one needs one entry here and nothing else to be lowered and fused.
+/// The elementwise ops by name: a new one needs one entry here and nothing else to be lowered and
+/// fused.
 class ScalarForms {
 public:
   /// All elementwise ops of the uls dialect.
   explicit ScalarForms(mlir::MLIRContext *context);
 
-  template <typename Op> void add(ScalarForm form) {
+  template <typename Op>
+  void add(ScalarForm form) {
     forms[mlir::OperationName(Op::getOperationName(), context)] = std::move(form);
   }
 

@@ -67,13 +67,18 @@ class Variants {
 public:
   explicit Variants(ModuleOp module) : symbols(module) {}
 
-  /// For each result, the accumulation that is its only use and that the call could do itself, or null.
-  static SmallVector<uls::AccumulateOp> getAccumulations(uls::CallOp call, DominanceInfo &dominance) {
+  /// For each result, the accumulation that is its only use and that the call could do itself, or
+  /// null.
+  static SmallVector<uls::AccumulateOp> getAccumulations(uls::CallOp call,
+                                                         DominanceInfo &dominance) {
     SmallVector<uls::AccumulateOp> accumulations;
     for (Value result : call.getResults()) {
-      auto accumulate = result.hasOneUse() ? dyn_cast<uls::AccumulateOp>(*result.user_begin()) : uls::AccumulateOp();
-      bool fits = accumulate && accumulate.getValue() == result && accumulate->getBlock() == call->getBlock() &&
-                  accumulate.getAccumulator() != result && accumulate.getAccumulator().hasOneUse() &&
+      auto accumulate = result.hasOneUse() ? dyn_cast<uls::AccumulateOp>(*result.user_begin())
+                                           : uls::AccumulateOp();
+      bool fits = accumulate && accumulate.getValue() == result &&
+                  accumulate->getBlock() == call->getBlock() &&
+                  accumulate.getAccumulator() != result &&
+                  accumulate.getAccumulator().hasOneUse() &&
                   dominance.properlyDominates(accumulate.getAccumulator(), call);
       accumulations.push_back(fits ? accumulate : uls::AccumulateOp());
     }
@@ -104,13 +109,21 @@ private:
         continue;
       NamedAttribute marks(builder.getStringAttr("exec.accumulates"), builder.getI64IntegerAttr(i));
       unsigned index = variant.getNumArguments();
-      (void)variant.insertArgument(index, accumulate.getType(), builder.getDictionaryAttr(marks), accumulate.getLoc());
+      (void)variant.insertArgument(index, accumulate.getType(), builder.getDictionaryAttr(marks),
+                                   accumulate.getLoc());
+      // Right where the gradient is made: its operands need not wait for the end of the block.
+      Value value = yield->getOperand(i);
+      if (Operation *producer = value.getDefiningOp())
+        builder.setInsertionPointAfter(producer);
+      else
+        builder.setInsertionPoint(yield);
       Value sum = uls::AccumulateOp::create(builder, accumulate.getLoc(), accumulate.getType(),
-                                            variant.getArgument(index), yield->getOperand(i));
+                                            variant.getArgument(index), value);
       yield->setOperand(i, sum);
     }
     SmallVector<Type> results(yield->getOperandTypes());
-    variant.setFunctionType(FunctionType::get(block.getContext(), variant.getArgumentTypes(), results));
+    variant.setFunctionType(
+        FunctionType::get(block.getContext(), variant.getArgumentTypes(), results));
     return variant;
   }
 
@@ -128,7 +141,11 @@ struct SinkAccumulation : ulsc::impl::SinkAccumulationPassBase<SinkAccumulation>
     Variants variants(module);
     for (auto step : module.getOps<uls::StepOp>()) {
       DominanceInfo dominance(step);
-      step.walk([&](uls::CallOp call) { sink(call, variants, dominance); });
+      // Sinking erases accumulations that a walk would come to next.
+      SmallVector<uls::CallOp> calls;
+      step.walk([&](uls::CallOp call) { calls.push_back(call); });
+      for (uls::CallOp call : calls)
+        sink(call, variants, dominance);
     }
     eraseUncalled(module);
   }
@@ -143,8 +160,8 @@ struct SinkAccumulation : ulsc::impl::SinkAccumulationPassBase<SinkAccumulation>
     for (uls::AccumulateOp accumulate : accumulations)
       if (accumulate)
         arguments.push_back(accumulate.getAccumulator());
-    auto replacement = uls::CallOp::create(builder, call.getLoc(), variant.getResultTypes(), variant.getSymName(),
-                                           arguments, call.getLayerAttr());
+    auto replacement = uls::CallOp::create(builder, call.getLoc(), variant.getResultTypes(),
+                                           variant.getSymName(), arguments, call.getLayerAttr());
     for (auto [i, accumulate] : llvm::enumerate(accumulations)) {
       if (accumulate) {
         accumulate.replaceAllUsesWith(replacement.getResult(i));

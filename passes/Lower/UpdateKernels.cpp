@@ -27,20 +27,23 @@ static RankedTensorType instantiate(Type type, int64_t count) {
   return tensor.hasStaticShape() ? tensor : RankedTensorType::get({count}, tensor.getElementType());
 }
 
-exec::KernelOp UpdateKernels::buildKernel(uls::UpdateRuleOp rule, ArrayRef<Type> inputs, Type storedElement,
-                                          Location location) {
+exec::KernelOp UpdateKernels::buildKernel(uls::UpdateRuleOp rule, ArrayRef<Type> inputs,
+                                          Type storedElement, Location location) {
   int64_t count = cast<RankedTensorType>(inputs.front()).getNumElements();
   OpBuilder builder(rule);
   auto types = llvm::to_vector(inputs);
   types.push_back(builder.getI64Type());
   auto kernel = exec::KernelOp::create(
       builder, location, builder.getStringAttr(rule.getSymName() + "_" + Twine(count)),
-      TypeAttr::get(builder.getFunctionType(types, {})), builder.getStringAttr("private"), ArrayAttr(), ArrayAttr(),
-      exec::KernelKindAttr(), builder.getI64IntegerAttr(1));
-  Block *body = builder.createBlock(&kernel.getBody(), {}, types, SmallVector<Location>(types.size(), location));
+      TypeAttr::get(builder.getFunctionType(types, {})), builder.getStringAttr("private"),
+      ArrayAttr(), ArrayAttr(), exec::KernelKindAttr(), builder.getI64IntegerAttr(1));
+  Block *body = builder.createBlock(&kernel.getBody(), {}, types,
+                                    SmallVector<Location>(types.size(), location));
   IRMapping mapping;
   auto convert = [&](Value value, Type type) -> Value {
-    return value.getType() == type ? value : uls::ConvertOp::create(builder, location, type, value).getResult();
+    return value.getType() == type
+               ? value
+               : uls::ConvertOp::create(builder, location, type, value).getResult();
   };
   for (auto [argument, value] : llvm::zip(rule.getArguments(), body->getArguments()))
     mapping.map(argument, convert(value, instantiate(argument.getType(), count)));
@@ -53,8 +56,8 @@ exec::KernelOp UpdateKernels::buildKernel(uls::UpdateRuleOp rule, ArrayRef<Type>
   SmallVector<Value> results;
   auto roles = llvm::to_vector(rule.getRoles().getAsValueRange<StringAttr>());
   Value master;
-  for (auto [role, value] :
-       llvm::zip_equal(rule.getUpdates().getAsValueRange<StringAttr>(), rule.getEntry().getTerminator()->getOperands())) {
+  for (auto [role, value] : llvm::zip_equal(rule.getUpdates().getAsValueRange<StringAttr>(),
+                                            rule.getEntry().getTerminator()->getOperands())) {
     size_t index = llvm::find(roles, role) - roles.begin();
     results.push_back(convert(mapping.lookup(value), inputs[index]));
     if (role == "parameter")
@@ -68,8 +71,8 @@ exec::KernelOp UpdateKernels::buildKernel(uls::UpdateRuleOp rule, ArrayRef<Type>
   return kernel;
 }
 
-exec::KernelOp UpdateKernels::getKernel(uls::UpdateRuleOp rule, ArrayRef<Type> inputs, Type storedElement,
-                                        Location location) {
+exec::KernelOp UpdateKernels::getKernel(uls::UpdateRuleOp rule, ArrayRef<Type> inputs,
+                                        Type storedElement, Location location) {
   std::string key;
   llvm::raw_string_ostream stream(key);
   llvm::interleaveComma(inputs, stream);
@@ -81,8 +84,8 @@ exec::KernelOp UpdateKernels::getKernel(uls::UpdateRuleOp rule, ArrayRef<Type> i
   return kernel;
 }
 
-LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, StringRef parameter, Value gradient,
-                                   ValueRange scalars, Operation *update) {
+LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, StringRef parameter,
+                                   Value gradient, ValueRange scalars, Operation *update) {
   Location location = update->getLoc();
   auto param = symbols.lookup<uls::ParamOp>(parameter);
   auto gradientType = cast<RankedTensorType>(gradient.getType());
@@ -98,12 +101,14 @@ LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, S
   SmallVector<Type> types;
   for (StringRef role : rule.getRoles().getAsValueRange<StringAttr>()) {
     bool isParameter = role == "parameter";
-    names.push_back(isParameter && !masterState ? parameter.str() : nameOf(isParameter ? "master" : role));
+    names.push_back(isParameter && !masterState ? parameter.str()
+                                                : nameOf(isParameter ? "master" : role));
     Value value = gradient;
     if (role != "gradient") {
       auto state = symbols.lookup<uls::StateOp>(names.back());
       if (!state && !(isParameter && !masterState))
-        return update->emitOpError("needs state '") << names.back() << "', which the module does not have";
+        return update->emitOpError("needs state '")
+               << names.back() << "', which the module does not have";
       Type element = state ? cast<RankedTensorType>(state.getType()).getElementType() : stored;
       value = exec::GetOp::create(builder, location, gradientType.clone(element), names.back());
     }
@@ -115,11 +120,12 @@ LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, S
 
   exec::KernelOp kernel = getKernel(rule, types, masterState ? stored : Type(), location);
   Value entry = i64Constant(builder, location, 2 * indices.lookup(param.getSymNameAttr()));
-  auto apply =
-      exec::ApplyOp::create(builder, location, kernel.getResultTypes(), kernel.getSymName(), inputs, ValueRange{entry});
+  auto apply = exec::ApplyOp::create(builder, location, kernel.getResultTypes(),
+                                     kernel.getSymName(), inputs, ValueRange{entry});
   auto roles = llvm::to_vector(rule.getRoles().getAsValueRange<StringAttr>());
   auto put = [&](Value value, StringRef name) {
-    exec::PutOp::create(builder, location, buildReshape(builder, location, value, gradientType.getShape()), name);
+    exec::PutOp::create(builder, location,
+                        buildReshape(builder, location, value, gradientType.getShape()), name);
   };
   for (auto [i, role] : llvm::enumerate(rule.getUpdates().getAsValueRange<StringAttr>()))
     put(apply.getResult(i), names[llvm::find(roles, role) - roles.begin()]);

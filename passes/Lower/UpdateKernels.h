@@ -13,22 +13,24 @@
 
 namespace ulsc::lower {
 
-/// Instances of update rules as kernels on flat tensors, one for each number of elements and combination of types. Beside the
-/// rule's results a kernel gives the stored value where that is not the master. Its last argument, i64, is twice the index
-/// of the parameter, for the scales in the control block.
+/// Instances of update rules as kernels on flat tensors, one for each number of elements and
+/// combination of types. Beside the rule's results a kernel gives the stored value where that is
+/// not the master. Its last argument, i64, is twice the index of the parameter, for the scales in
+/// the control block.
 class UpdateKernels {
 public:
   explicit UpdateKernels(mlir::SymbolTable &symbols);
 
   /// Reads the states of `parameter`, applies the rule and writes them back.
-  mlir::LogicalResult apply(mlir::OpBuilder &builder, uls::UpdateRuleOp rule, llvm::StringRef parameter,
-                            mlir::Value gradient, mlir::ValueRange scalars, mlir::Operation *update);
+  mlir::LogicalResult apply(mlir::OpBuilder &builder, uls::UpdateRuleOp rule,
+                            llvm::StringRef parameter, mlir::Value gradient,
+                            mlir::ValueRange scalars, mlir::Operation *update);
 
 private:
-  exec::KernelOp getKernel(uls::UpdateRuleOp rule, llvm::ArrayRef<mlir::Type> inputs, mlir::Type storedElement,
-                           mlir::Location location);
-  exec::KernelOp buildKernel(uls::UpdateRuleOp rule, llvm::ArrayRef<mlir::Type> inputs, mlir::Type storedElement,
-                             mlir::Location location);
+  exec::KernelOp getKernel(uls::UpdateRuleOp rule, llvm::ArrayRef<mlir::Type> inputs,
+                           mlir::Type storedElement, mlir::Location location);
+  exec::KernelOp buildKernel(uls::UpdateRuleOp rule, llvm::ArrayRef<mlir::Type> inputs,
+                             mlir::Type storedElement, mlir::Location location);
 
   mlir::SymbolTable &symbols;
   llvm::DenseMap<mlir::StringAttr, int64_t> indices; ///< of trainable parameters

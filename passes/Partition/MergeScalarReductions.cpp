@@ -1,4 +1,5 @@
-//===- MergeScalarReductions.cpp - Lets scalars share a collective ---------------------------------===//
+//===- MergeScalarReductions.cpp - Lets scalars share a collective
+//---------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -21,9 +22,8 @@ using dist::AllReduceOp;
 
 /// Whether every operand of an all-reduce is a scalar.
 static bool isScalar(AllReduceOp op) {
-  return llvm::all_of(op.getInputs().getTypes(), [](Type type) {
-    return llvm::cast<RankedTensorType>(type).getRank() == 0;
-  });
+  return llvm::all_of(op.getInputs().getTypes(),
+                      [](Type type) { return llvm::cast<RankedTensorType>(type).getRank() == 0; });
 }
 
 static bool agree(AllReduceOp a, AllReduceOp b) {
@@ -32,8 +32,8 @@ static bool agree(AllReduceOp a, AllReduceOp b) {
          a.getInputs()[0].getType() == b.getInputs()[0].getType();
 }
 
-/// Moves the few ops behind `earlier` that `later`'s operands need before it; fails, moving nothing, if they depend on `earlier` or
-/// have effects.
+/// Moves the few ops behind `earlier` that `later`'s operands need before it; fails, moving
+/// nothing, if they depend on `earlier` or have effects.
 static bool hoistOperands(AllReduceOp later, AllReduceOp earlier) {
   SmallVector<Operation *> needed, work;
   auto push = [&](Value value) {
@@ -47,12 +47,14 @@ static bool hoistOperands(AllReduceOp later, AllReduceOp earlier) {
   llvm::for_each(later.getInputs(), push);
   while (!work.empty()) {
     Operation *op = work.pop_back_val();
-    // Reading a field of the control block is no effect that others see; everything else must be pure.
+    // Reading a field of the control block is no effect that others see; everything else must be
+    // pure.
     if (op->getNumRegions() != 0 || needed.size() > 8 ||
         !(llvm::isa<uls::ControlOp>(op) || isPure(op)))
       return false;
     llvm::for_each(op->getOperands(), push);
-    if (llvm::any_of(op->getOperands(), [&](Value value) { return value.getDefiningOp() == earlier; }))
+    if (llvm::any_of(op->getOperands(),
+                     [&](Value value) { return value.getDefiningOp() == earlier; }))
       return false;
   }
   llvm::sort(needed, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });

@@ -1,4 +1,5 @@
-//===- PartitionModule.cpp - The pass that makes a module local to one rank -----------------------===//
+//===- PartitionModule.cpp - The pass that makes a module local to one rank
+//-----------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,5 @@
-//===- PartitionPipeline.cpp - The stage that makes a module local to one rank --------------------===//
+//===- PartitionPipeline.cpp - The stage that makes a module local to one rank
+//--------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

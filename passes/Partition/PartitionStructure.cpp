@@ -1,4 +1,5 @@
-//===- PartitionStructure.cpp - Local forms of calls, loops, parameters and updates ---------------===//
+//===- PartitionStructure.cpp - Local forms of calls, loops, parameters and updates
+//---------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -17,7 +18,8 @@ using dist::DistDialect;
 /// A rank's part of the stored value; ZeRO's gathers follow where the compute value lies otherwise.
 LogicalResult Partitioner::partitionMaterialize(uls::MaterializeOp op) {
   auto param = symbols.lookupNearestSymbolFrom<uls::ParamOp>(op, op.getParameterAttr());
-  Layout stored = readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
+  Layout stored =
+      readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
   Operation *local = cloneLocal(op, {}, {stored});
   finish(op->getResult(0), {local->getResult(0), stored});
   return success();
@@ -50,9 +52,11 @@ LogicalResult Partitioner::partitionReshard(dist::ReshardOp op) {
   return success();
 }
 
-/// Operands from `firstOperand` on are the callee's arguments from `firstArgument` on, results those from `firstResult`.
-LogicalResult Partitioner::partitionCall(Operation *op, FlatSymbolRefAttr callee, unsigned firstOperand,
-                                         unsigned firstArgument, unsigned firstResult) {
+/// Operands from `firstOperand` on are the callee's arguments from `firstArgument` on, results
+/// those from `firstResult`.
+LogicalResult Partitioner::partitionCall(Operation *op, FlatSymbolRefAttr callee,
+                                         unsigned firstOperand, unsigned firstArgument,
+                                         unsigned firstResult) {
   auto block = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(op, callee);
   SmallVector<Value> operands;
   for (OpOperand &operand : op->getOpOperands()) {
@@ -113,11 +117,10 @@ LogicalResult Partitioner::partitionYield(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
     Type type = operand.get().getType();
-    Layout layout =
-        loop ? getResultLayout(loop, i)
-             : readLayout(llvm::cast<FunctionOpInterface>(op->getParentOp())
-                              .getResultAttr(first + i, DistDialect::kShardingAttrName),
-                          type);
+    Layout layout = loop ? getResultLayout(loop, i)
+                         : readLayout(llvm::cast<FunctionOpInterface>(op->getParentOp())
+                                          .getResultAttr(first + i, DistDialect::kShardingAttrName),
+                                      type);
     LocalValue local = locals.lookup(operand.get());
     if ((layout.sum & ~local.layout.sum) && !isZeroConstant(operand.get().getDefiningOp()))
       return op->emitOpError() << "value " << i << " should be left partial, " << mesh.write(layout)
@@ -139,7 +142,8 @@ LogicalResult Partitioner::partitionUpdate(uls::UpdateOp op) {
     if (i < parameters.size()) {
       auto name = FlatSymbolRefAttr::get(llvm::cast<StringAttr>(parameters[i]));
       auto param = symbols.lookupNearestSymbolFrom<uls::ParamOp>(op, name);
-      layout = readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
+      layout =
+          readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
     }
     operands.push_back(require(operand, layout));
   }

@@ -1,4 +1,5 @@
-//===- Partitioner.cpp - Rewrites functions to one rank's types -----------------------------------===//
+//===- Partitioner.cpp - Rewrites functions to one rank's types
+//-----------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -47,7 +48,8 @@ ReshardCause Partitioner::getCause(Value value, Operation *user) const {
   }
   auto argument = llvm::cast<BlockArgument>(value);
   if (auto function = llvm::dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()))
-    cause.origins = function.getArgAttrOfType<DictionaryAttr>(argument.getArgNumber(), "dist.origins");
+    cause.origins =
+        function.getArgAttrOfType<DictionaryAttr>(argument.getArgNumber(), "dist.origins");
   return cause;
 }
 
@@ -64,7 +66,8 @@ Value Partitioner::require(OpOperand &operand, const Layout &layout) {
 }
 
 static void dropAnnotations(Operation *op) {
-  for (StringRef name : {"dist.shardings", "dist.origins", "dist.causes", "dist.conflicts", "dist.rule"})
+  for (StringRef name :
+       {"dist.shardings", "dist.origins", "dist.causes", "dist.conflicts", "dist.rule"})
     op->removeDiscardableAttr(name);
 }
 
@@ -83,7 +86,8 @@ void Partitioner::finish(OpResult result, LocalValue produced) {
     Layout wanted = getResultLayout(result.getOwner(), result.getResultNumber());
     wanted.sum &= produced.layout.sum;
     wanted.max &= produced.layout.max;
-    produced = resharder.reshard(builder, produced, wanted, type, getCause(result, result.getOwner()));
+    produced =
+        resharder.reshard(builder, produced, wanted, type, getCause(result, result.getOwner()));
   }
   locals[result] = produced;
 }
@@ -217,8 +221,9 @@ LogicalResult Partitioner::partition(FunctionOpInterface function) {
   Block *local = new Block();
   function.getFunctionBody().push_back(local);
   for (BlockArgument argument : global.getArguments()) {
-    Layout layout = readLayout(function.getArgAttr(argument.getArgNumber(), DistDialect::kShardingAttrName),
-                               argument.getType());
+    Layout layout =
+        readLayout(function.getArgAttr(argument.getArgNumber(), DistDialect::kShardingAttrName),
+                   argument.getType());
     arguments.push_back(mesh.getLocalType(layout, argument.getType()));
     locals[argument] = {local->addArgument(arguments.back(), argument.getLoc()), layout};
   }
@@ -238,7 +243,8 @@ LogicalResult Partitioner::partition(FunctionOpInterface function) {
 LogicalResult Partitioner::run() {
   // Callees keep their global types while callers are rewritten: only attributes are read of them.
   for (auto function : module.getOps<FunctionOpInterface>())
-    if (llvm::isa<uls::BlockOp, uls::ForwardOp, uls::StepOp>(function) && failed(partition(function)))
+    if (llvm::isa<uls::BlockOp, uls::ForwardOp, uls::StepOp>(function) &&
+        failed(partition(function)))
       return failure();
   return success();
 }

@@ -14,12 +14,14 @@
 
 namespace ulsc::shard {
 
-/// Writes the local form of one function beside the global one, op by op, then drops the global one. Each op is computed over the
-/// axes its factors are assigned, its operands resharded to that, its results to what propagation decided.
+/// Writes the local form of one function beside the global one, op by op, then drops the global
+/// one. Each op is computed over the axes its factors are assigned, its operands resharded to that,
+/// its results to what propagation decided.
 class Partitioner {
 public:
   Partitioner(mlir::ModuleOp module, const Mesh &mesh, const cost::CommunicationCost &cost)
-      : module(module), mesh(mesh), cost(cost), resharder(mesh, cost), builder(module.getContext()) {}
+      : module(module), mesh(mesh), cost(cost), resharder(mesh, cost),
+        builder(module.getContext()) {}
 
   mlir::LogicalResult run();
 
@@ -33,7 +35,8 @@ private:
   mlir::LogicalResult partitionConstant(uls::ConstantOp op);
   mlir::LogicalResult partitionReshard(dist::ReshardOp op);
   mlir::LogicalResult partitionCall(mlir::Operation *op, mlir::FlatSymbolRefAttr callee,
-                                    unsigned firstOperand, unsigned firstArgument, unsigned firstResult);
+                                    unsigned firstOperand, unsigned firstArgument,
+                                    unsigned firstResult);
   mlir::LogicalResult partitionLoop(uls::MicrobatchesOp op);
   mlir::LogicalResult partitionYield(mlir::Operation *op);
   mlir::LogicalResult partitionUpdate(uls::UpdateOp op);

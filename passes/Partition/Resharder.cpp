@@ -1,4 +1,5 @@
-//===- Resharder.cpp - Turns layouts into other layouts -------------------------------------------===//
+//===- Resharder.cpp - Turns layouts into other layouts
+//-------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -14,7 +15,8 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::shard;
 
-/// "contraction of mlp, sharded by …" for reductions, "uls.rms_norm needs it, sharded by …" for movements.
+/// "contraction of mlp, sharded by …" for reductions, "uls.rms_norm needs it, sharded by …" for
+/// movements.
 StringAttr Resharder::describe(const ReshardStep &step, const ReshardCause &cause) const {
   bool isReduction = step.kind == ReshardStep::AllReduce || step.kind == ReshardStep::ReduceScatter;
   DictionaryAttr reasons = isReduction ? cause.sums : cause.origins;
@@ -43,11 +45,12 @@ Value Resharder::emit(OpBuilder &builder, Value value, const ReshardStep &step,
   StringAttr text = describe(step, cause);
   switch (step.kind) {
   case ReshardStep::AllReduce:
-    return dist::AllReduceOp::create(builder, loc, results, step.reduction, value, meshName, axes, text)
+    return dist::AllReduceOp::create(builder, loc, results, step.reduction, value, meshName, axes,
+                                     text)
         .getOutputs()[0];
   case ReshardStep::ReduceScatter:
-    return dist::ReduceScatterOp::create(builder, loc, results, step.reduction, value, meshName, axes,
-                                         ArrayRef<int64_t>{step.dim}, text)
+    return dist::ReduceScatterOp::create(builder, loc, results, step.reduction, value, meshName,
+                                         axes, ArrayRef<int64_t>{step.dim}, text)
         .getOutputs()[0];
   case ReshardStep::AllGather:
     return dist::AllGatherOp::create(builder, loc, results, value, meshName, axes,
@@ -55,7 +58,8 @@ Value Resharder::emit(OpBuilder &builder, Value value, const ReshardStep &step,
         .getOutputs()[0];
   case ReshardStep::AllToAll:
     return dist::AllToAllOp::create(builder, loc, results, value, meshName, axes,
-                                    ArrayRef<int64_t>{step.splitDim}, ArrayRef<int64_t>{step.dim}, text)
+                                    ArrayRef<int64_t>{step.splitDim}, ArrayRef<int64_t>{step.dim},
+                                    text)
         .getOutputs()[0];
   case ReshardStep::Permute:
     return dist::PermuteOp::create(builder, loc, results, value, meshName, axes,

@@ -31,8 +31,8 @@ class Resharder {
 public:
   Resharder(const Mesh &mesh, const cost::CommunicationCost &cost) : mesh(mesh), cost(cost) {}
 
-  /// `from` as `to`; `type` is the global one. Emits at the builder's insertion point, or behind the value when that is in
-  /// another block, so that later users find it.
+  /// `from` as `to`; `type` is the global one. Emits at the builder's insertion point, or behind
+  /// the value when that is in another block, so that later users find it.
   LocalValue reshard(mlir::OpBuilder &builder, LocalValue from, const Layout &to,
                      mlir::RankedTensorType type, const ReshardCause &cause);
 

@@ -1,4 +1,5 @@
-//===- BucketGradients.cpp - One reduction per block call ------------------------------------------===//
+//===- BucketGradients.cpp - One reduction per block call
+//------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -44,7 +45,8 @@ static Operation *getLastContributor(Value gradient) {
 static StringAttr joinCauses(ArrayRef<dist::AllReduceOp> members) {
   SmallVector<StringRef> causes;
   for (dist::AllReduceOp member : members)
-    if (StringAttr cause = member.getCauseAttr(); cause && !llvm::is_contained(causes, cause.getValue()))
+    if (StringAttr cause = member.getCauseAttr();
+        cause && !llvm::is_contained(causes, cause.getValue()))
       causes.push_back(cause.getValue());
   if (causes.empty())
     return {};
@@ -65,10 +67,10 @@ static void merge(ArrayRef<dist::AllReduceOp> members) {
   OpBuilder builder(last->getContext());
   builder.setInsertionPointAfter(last);
   dist::AllReduceOp first = members.front();
-  auto merged = dist::AllReduceOp::create(builder, builder.getFusedLoc(locations),
-                                          ValueRange(inputs).getTypes(), first.getReductionAttr(),
-                                          inputs, first.getMeshAttr(), first.getAxesAttr(),
-                                          joinCauses(members));
+  auto merged =
+      dist::AllReduceOp::create(builder, builder.getFusedLoc(locations),
+                                ValueRange(inputs).getTypes(), first.getReductionAttr(), inputs,
+                                first.getMeshAttr(), first.getAxesAttr(), joinCauses(members));
   unsigned next = 0;
   for (dist::AllReduceOp member : members)
     for (Value output : member.getOutputs())

@@ -1,4 +1,5 @@
-//===- CutJointBlocks.cpp - Forward and backward blocks from joint ones -------------------------===//
+//===- CutJointBlocks.cpp - Forward and backward blocks from joint ones
+//-------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -54,7 +55,8 @@ static void eraseDeadOps(Block &block) {
 }
 
 /// A plain block of the given signature beside `joint`, with argument attributes and an empty body.
-static BlockOp createBlock(BlockOp joint, StringRef suffix, ValueRange arguments, TypeRange results) {
+static BlockOp createBlock(BlockOp joint, StringRef suffix, ValueRange arguments,
+                           TypeRange results) {
   OpBuilder builder(joint);
   SmallVector<Type> argumentTypes(arguments.getTypes());
   OperationState state(joint.getLoc(), BlockOp::getOperationName());
@@ -121,7 +123,8 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
     for (Value value : op->getResults())
       kept.push_back(mapping.lookupOrNull(value));
     Operation *clone = builder.clone(*op, mapping);
-    for (auto [value, earlier, again] : llvm::zip_equal(op->getResults(), kept, clone->getResults()))
+    for (auto [value, earlier, again] :
+         llvm::zip_equal(op->getResults(), kept, clone->getResults()))
       mapping.map(value, earlier ? earlier : Value(again));
     ++numRecomputed;
   }
@@ -160,10 +163,9 @@ LogicalResult CutJointBlocks::rewriteCalls(Operation *function,
       return;
     OpBuilder builder(call);
     BlockOp forward = BlockOp(it->second.forward);
-    auto newCall =
-        CallOp::create(builder, call.getLoc(), forward.getResultTypes(),
-                       FlatSymbolRefAttr::get(forward.getSymNameAttr()), call.getArguments(),
-                       call.getLayerAttr());
+    auto newCall = CallOp::create(builder, call.getLoc(), forward.getResultTypes(),
+                                  FlatSymbolRefAttr::get(forward.getSymNameAttr()),
+                                  call.getArguments(), call.getLayerAttr());
     copyDiscardableAttrs(call, newCall);
     for (auto [before, after] : llvm::zip(call.getResults(), newCall.getResults())) {
       if (isa<ResidualsType>(before.getType()))

@@ -1,4 +1,5 @@
-//===- OverlapCollectives.cpp - Start early, wait late -----------------------------------------------===//
+//===- OverlapCollectives.cpp - Start early, wait late
+//-----------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -30,14 +31,16 @@ public:
   void runOnOperation() override;
 };
 
-/// List scheduling of one block. Ops are taken from the ready ones by class, then by their place before.
+/// List scheduling of one block. Ops are taken from the ready ones by class, then by their place
+/// before.
 class BlockScheduler {
 public:
   explicit BlockScheduler(Block &block) : block(block) {}
   void run();
 
 private:
-  /// Lower is sooner: starts; what starts still need; other work; waits and thereby what depends on them.
+  /// Lower is sooner: starts; what starts still need; other work; waits and thereby what depends on
+  /// them.
   enum Class { Start, LeadsToStart, Other, Wait };
 
   void collectDependences();
@@ -60,7 +63,8 @@ static void splitCollectives(Block &block) {
     OpBuilder builder(collective);
     Location loc = collective.getLoc();
     SmallVector<Type> types(collective->getResultTypes());
-    auto start = dist::StartOp::create(builder, loc, dist::HandleType::get(builder.getContext(), types));
+    auto start =
+        dist::StartOp::create(builder, loc, dist::HandleType::get(builder.getContext(), types));
     auto wait = dist::WaitOp::create(builder, loc, types, start.getHandle());
     collective->replaceAllUsesWith(wait.getResults());
     Block *body = builder.createBlock(&start.getBody());
@@ -90,8 +94,8 @@ void BlockScheduler::collectDependences() {
     });
     for (Operation *source : sources)
       depend(&op, source);
-    // Starts keep their order, which makes it the same on all ranks; so do effects on the control block and state. Waits
-    // and loops only read what they are given.
+    // Starts keep their order, which makes it the same on all ranks; so do effects on the control
+    // block and state. Waits and loops only read what they are given.
     if (isa<MaterializeOp>(op)) {
       reads.push_back(&op);
     } else if (isa<dist::StartOp>(op)) {

@@ -1,4 +1,5 @@
-//===- PeelLastMicrobatch.cpp - The last microbatch behind its loop -----------------------------===//
+//===- PeelLastMicrobatch.cpp - The last microbatch behind its loop
+//-----------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -49,12 +50,13 @@ static void peel(MicrobatchesOp loop) {
   }
   Block &body = loop.getBody().front();
   IRMapping mapping;
-  mapping.map(body.getArgument(0),
-              arith::ConstantOp::create(builder, loop.getLoc(), builder.getI64IntegerAttr(count - 1)));
+  mapping.map(body.getArgument(0), arith::ConstantOp::create(builder, loop.getLoc(),
+                                                             builder.getI64IntegerAttr(count - 1)));
   mapping.map(body.getArguments().drop_front(), carried);
   for (Operation &op : body.without_terminator())
     builder.clone(op, mapping);
-  for (auto [result, yielded] : llvm::zip_equal(loop.getResults(), body.getTerminator()->getOperands()))
+  for (auto [result, yielded] :
+       llvm::zip_equal(loop.getResults(), body.getTerminator()->getOperands()))
     result.replaceAllUsesWith(mapping.lookupOrDefault(yielded));
   loop.erase();
 }

@@ -1,4 +1,5 @@
-//===- SavedValues.cpp - Minimum cut between forward and backward ---------------------------------===//
+//===- SavedValues.cpp - Minimum cut between forward and backward
+//---------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -15,10 +16,12 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::uls;
 
-/// Capacities are in units of 1/kBytePrice byte, so that computing again costs a fraction of keeping.
+/// Capacities are in units of 1/kBytePrice byte, so that computing again costs a fraction of
+/// keeping.
 static constexpr int64_t kBytePrice = 256;
-/// Computing a cheap value again reads and writes about its size once: priced as 1/16 of keeping it for the time
-/// between forward and backward. Keeps equal cuts from recomputing more than they must.
+/// Computing a cheap value again reads and writes about its size once: priced as 1/16 of keeping it
+/// for the time between forward and backward. Keeps equal cuts from recomputing more than they
+/// must.
 static constexpr int64_t kRecomputePrice = kBytePrice / 16;
 
 static int64_t sizeInBytes(Value value) {
@@ -29,8 +32,9 @@ static int64_t sizeInBytes(Value value) {
 }
 
 namespace {
-/// Each value is two nodes joined by the cost of keeping it; an edge from the source to the first node is the cost of
-/// computing it in the backward part. What lies on the sink's side is computed there.
+/// Each value is two nodes joined by the cost of keeping it; an edge from the source to the first
+/// node is the cost of computing it in the backward part. What lies on the sink's side is computed
+/// there.
 class SavingNetwork {
 public:
   explicit SavingNetwork(BlockOp joint) : joint(joint) {
@@ -72,7 +76,8 @@ private:
 
   void addArgument(BlockArgument argument, unsigned index) {
     // Parameters are there anyway, and so is the context.
-    bool isFree = joint.getArgAttr(index, "uls.parameter") || !isa<RankedTensorType>(argument.getType());
+    bool isFree =
+        joint.getArgAttr(index, "uls.parameter") || !isa<RankedTensorType>(argument.getType());
     addValue(argument, isFree ? 0 : sizeInBytes(argument) * kBytePrice);
     network.addEdge(source, nodes[argument].in, MinCut::kInfinite);
   }

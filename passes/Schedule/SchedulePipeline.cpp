@@ -1,4 +1,5 @@
-//===- SchedulePipeline.cpp - The stage that cuts blocks and overlaps collectives ---------------===//
+//===- SchedulePipeline.cpp - The stage that cuts blocks and overlaps collectives
+//---------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -18,6 +19,6 @@ void ulsc::buildSchedulePipeline(mlir::OpPassManager &pm) {
 }
 
 void ulsc::registerSchedulePipeline() {
-  mlir::PassPipelineRegistration<>("ulsc-schedule-pipeline",
-                                   "from stage local to stage scheduled", buildSchedulePipeline);
+  mlir::PassPipelineRegistration<>("ulsc-schedule-pipeline", "from stage local to stage scheduled",
+                                   buildSchedulePipeline);
 }

@@ -1,4 +1,5 @@
-//===- Annotations.cpp - Where shardings start --------------------------------------------------===//
+//===- Annotations.cpp - Where shardings start
+//--------------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -38,14 +39,14 @@ static dist::ShardingAttr getBatchSharding(FunctionOpInterface function, Type ty
 void ShardingGraph::forEachAnnotation(
     function_ref<void(int64_t, dist::ShardingAttr, DictionaryAttr, Location, StringRef)> callback) {
   SmallVector<StringAttr> dataAxes = getDataAxes(module);
-  std::string batchRule = "rule batch→" + llvm::join(llvm::map_range(dataAxes, [](StringAttr a) {
-                                            return a.getValue();
-                                          }), ",");
+  std::string batchRule =
+      "rule batch→" +
+      llvm::join(llvm::map_range(dataAxes, [](StringAttr a) { return a.getValue(); }), ",");
   for (FunctionOpInterface function : functions) {
     for (BlockArgument argument : function.getArguments()) {
       unsigned i = argument.getArgNumber();
-      auto pinned = function.getArgAttrOfType<dist::ShardingAttr>(
-          i, dist::DistDialect::kShardingAttrName);
+      auto pinned =
+          function.getArgAttrOfType<dist::ShardingAttr>(i, dist::DistDialect::kShardingAttrName);
       std::string text = ("pin of argument " + Twine(i) + " of @" + function.getName()).str();
       if (pinned)
         callback(find(argument), pinned, {}, argument.getLoc(), text);
@@ -59,9 +60,10 @@ void ShardingGraph::forEachAnnotation(
       auto materialize = llvm::dyn_cast<uls::MaterializeOp>(op);
       if (!materialize)
         return;
-      auto param = symbols.lookupNearestSymbolFrom<uls::ParamOp>(op, materialize.getParameterAttr());
-      dist::ShardingAttr sharding =
-          param.getSharding().value_or(dist::ShardingAttr::getReplicated(mesh.name, param.getTensorType().getRank()));
+      auto param =
+          symbols.lookupNearestSymbolFrom<uls::ParamOp>(op, materialize.getParameterAttr());
+      dist::ShardingAttr sharding = param.getSharding().value_or(
+          dist::ShardingAttr::getReplicated(mesh.name, param.getTensorType().getRank()));
       callback(find(materialize.getOutput()), sharding,
                param->getAttrOfType<DictionaryAttr>("dist.origin"), param.getLoc(),
                "sharding of " + param.getSymName().str());
@@ -80,7 +82,8 @@ LogicalResult ShardingGraph::collectPriorities() {
     ArrayRef<int64_t> shape = nodes[id].type.getShape();
     if (int64_t(shape.size()) != sharding.getRank()) {
       offenders.push_back({loc, (annotation + ": " + Twine(sharding.getRank()) +
-                                 " dimensions for a value of rank " + Twine(shape.size())).str()});
+                                 " dimensions for a value of rank " + Twine(shape.size()))
+                                    .str()});
       return;
     }
     for (auto [d, dim] : llvm::enumerate(sharding.getDims())) {
@@ -88,13 +91,14 @@ LogicalResult ShardingGraph::collectPriorities() {
         priorities.push_back(dim.getPriority());
       for (StringAttr axis : dim.getAxes())
         if (!mesh.attr.getAxisSize(axis))
-          offenders.push_back({loc, (annotation + ": axis \"" + axis.getValue() +
-                                     "\" is not on the mesh").str()});
+          offenders.push_back(
+              {loc, (annotation + ": axis \"" + axis.getValue() + "\" is not on the mesh").str()});
       int64_t parts = mesh.getSize(mesh.read(dim.getAxes()));
       if (shape[d] % parts != 0)
         offenders.push_back({loc, (annotation + ": dimension " + Twine(d) + " of size " +
                                    Twine(shape[d]) + " does not divide into " + Twine(parts) +
-                                   " shards; legal sizes are multiples of " + Twine(parts)).str()});
+                                   " shards; legal sizes are multiples of " + Twine(parts))
+                                      .str()});
     }
   };
   forEachAnnotation(check);
@@ -102,7 +106,8 @@ LogicalResult ShardingGraph::collectPriorities() {
   if (offenders.empty())
     return success();
   InFlightDiagnostic diag = emitError(offenders.front().first)
-                            << offenders.size() << " annotation(s) do not fit the mesh " << mesh.attr;
+                            << offenders.size() << " annotation(s) do not fit the mesh "
+                            << mesh.attr;
   for (const auto &[loc, text] : offenders)
     diag.attachNote(loc) << text;
   return diag;
@@ -116,9 +121,10 @@ void ShardingGraph::seedNode(int64_t id, dist::ShardingAttr sharding, Dictionary
   Layout layout = mesh.read(sharding).withoutPartials();
   if (node.seed) {
     if (node.layout != layout) {
-      InFlightDiagnostic diag = emitRemark(loc) << annotation << " gives " << mesh.write(layout)
-                                                << ", but the value shares its layout with one that has "
-                                                << mesh.write(node.layout) << "; it is resharded";
+      InFlightDiagnostic diag = emitRemark(loc)
+                                << annotation << " gives " << mesh.write(layout)
+                                << ", but the value shares its layout with one that has "
+                                << mesh.write(node.layout) << "; it is resharded";
       diag.attachNote(*node.seed) << "annotated here";
     }
     return;
@@ -143,14 +149,14 @@ void ShardingGraph::seedNode(int64_t id, dist::ShardingAttr sharding, Dictionary
 LogicalResult ShardingGraph::seed() {
   if (failed(collectPriorities()))
     return failure();
-  forEachAnnotation([&](int64_t id, dist::ShardingAttr sharding, DictionaryAttr origins,
-                        Location loc, StringRef annotation) {
-    seedNode(id, sharding, origins, loc, annotation);
-  });
+  forEachAnnotation(
+      [&](int64_t id, dist::ShardingAttr sharding, DictionaryAttr origins, Location loc,
+          StringRef annotation) { seedNode(id, sharding, origins, loc, annotation); });
   return success();
 }
 
-/// Carries logical axis names from parameters and annotated arguments along factors; causes use them.
+/// Carries logical axis names from parameters and annotated arguments along factors; causes use
+/// them.
 void ShardingGraph::nameDimensions() {
   auto assign = [&](int64_t id, ArrayAttr axes) {
     if (id < 0 || !axes || int64_t(axes.size()) != nodes[id].type.getRank())

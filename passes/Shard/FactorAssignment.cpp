@@ -1,4 +1,5 @@
-//===- FactorAssignment.cpp - Which axes an op's factors are computed over ---------------------===//
+//===- FactorAssignment.cpp - Which axes an op's factors are computed over
+//---------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -75,7 +76,8 @@ private:
         continue;
       axes[f] = list.front().axes;
       AxisMask mask = maskOf(axes[f]);
-      // An op that communicates itself handles each operand on its own: different ones may be cut over the same axes.
+      // An op that communicates itself handles each operand on its own: different ones may be cut
+      // over the same axes.
       bool isInternal = rule.factors[f].kind == FactorKind::Internal;
       if (mask & (used | (isInternal ? usedByTensor[home[f]] : usedInternally)))
         return std::nullopt;

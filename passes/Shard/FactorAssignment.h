@@ -33,9 +33,10 @@ struct FactorAssignment {
   bool hadConflict = false;
 };
 
-/// Chooses the axes over which the op's factors are computed: what its tensors agree on, and where they disagree the choice with
-/// the least predicted time for resharding operands, computing, reducing and resharding results; among equals
-/// that of the larger tensor. Propagation and partitioning both ask here, so they can't differ.
+/// Chooses the axes over which the op's factors are computed: what its tensors agree on, and where
+/// they disagree the choice with the least predicted time for resharding operands, computing,
+/// reducing and resharding results; among equals that of the larger tensor. Propagation and
+/// partitioning both ask here, so they can't differ.
 FactorAssignment assignFactors(const OpTensors &op, const Mesh &mesh,
                                const cost::CommunicationCost &cost);
 

@@ -1,4 +1,5 @@
-//===- Layout.cpp - Shardings as the passes compute with them ----------------------------------===//
+//===- Layout.cpp - Shardings as the passes compute with them
+//----------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -146,8 +147,9 @@ bool shard::canShard(const dist::Factor &factor) {
   return factor.kind != FactorKind::Replicated && factor.kind != FactorKind::Permutation;
 }
 
-SmallVector<FactorProposal, 4> shard::project(const ShardingRule &rule, const dist::TensorFactors &tensor,
-                          const Layout &layout, const Mesh &mesh) {
+SmallVector<FactorProposal, 4> shard::project(const ShardingRule &rule,
+                                              const dist::TensorFactors &tensor,
+                                              const Layout &layout, const Mesh &mesh) {
   SmallVector<FactorProposal, 4> result;
   for (auto [factors, axes] : llvm::zip(tensor, layout.dims)) {
     size_t next = 0;

@@ -5,8 +5,8 @@
 //===---------------------------------------------------------------------------------------===//
 ///
 /// \file
-/// Axes as small numbers instead of attributes, and the step between a tensor's dimensions and an op's factors.
-/// Axes of size 1 never appear: they shard nothing and cause no collective.
+/// Axes as small numbers instead of attributes, and the step between a tensor's dimensions and an
+/// op's factors. Axes of size 1 never appear: they shard nothing and cause no collective.
 ///
 //===---------------------------------------------------------------------------------------===//
 #ifndef ULSC_PASSES_SHARD_LAYOUT_H
@@ -60,7 +60,8 @@ public:
   dist::ShardingAttr write(const Layout &layout) const;
   Layout getReplicated(mlir::Type type) const;
   /// The shape of one rank's block.
-  llvm::SmallVector<int64_t> getLocalShape(const Layout &layout, llvm::ArrayRef<int64_t> shape) const;
+  llvm::SmallVector<int64_t> getLocalShape(const Layout &layout,
+                                           llvm::ArrayRef<int64_t> shape) const;
   /// Local form of a ranked tensor type; other types as they are.
   mlir::Type getLocalType(const Layout &layout, mlir::Type type) const;
   double getLocalBytes(const Layout &layout, mlir::Type type) const;
@@ -79,24 +80,27 @@ bool canShard(const dist::Factor &factor);
 /// A factor and the axes that shard it.
 using FactorProposal = std::pair<unsigned, AxisList>;
 
-/// The axes of each factor of one tensor as the tensor has them. Axes that no factor can hold are left out.
-llvm::SmallVector<FactorProposal, 4> project(const dist::ShardingRule &rule, const dist::TensorFactors &tensor,
-                   const Layout &layout, const Mesh &mesh);
+/// The axes of each factor of one tensor as the tensor has them. Axes that no factor can hold are
+/// left out.
+llvm::SmallVector<FactorProposal, 4> project(const dist::ShardingRule &rule,
+                                             const dist::TensorFactors &tensor,
+                                             const Layout &layout, const Mesh &mesh);
 
 /// The tensor's layout when the op's factors are sharded so; no partials.
 Layout apply(const dist::ShardingRule &rule, const dist::TensorFactors &tensor,
              const FactorAxes &axes);
 
-/// Takes axes away from factors that some tensor could not express: a minor factor of a dimension is sharded only
-/// where the major ones are sharded down to 1.
+/// Takes axes away from factors that some tensor could not express: a minor factor of a dimension
+/// is sharded only where the major ones are sharded down to 1.
 void legalize(const dist::ShardingRule &rule, FactorAxes &axes, const Mesh &mesh);
 
-/// Axes whose pending sums reach a result because the op sums over a sharded factor that the result lacks.
+/// Axes whose pending sums reach a result because the op sums over a sharded factor that the result
+/// lacks.
 AxisMask getReducedAxes(const dist::ShardingRule &rule, unsigned result, const FactorAxes &axes,
                         dist::FactorKind kind);
 
-/// Axes of operand `index`'s pending sums that may stay pending through the op. `sums` has an entry per operand;
-/// all bits of an operand that is zero, which is a summand of anything.
+/// Axes of operand `index`'s pending sums that may stay pending through the op. `sums` has an entry
+/// per operand; all bits of an operand that is zero, which is a summand of anything.
 AxisMask getPassingSums(const dist::ShardingRule &rule, unsigned index,
                         llvm::ArrayRef<AxisMask> sums, const FactorAxes &axes);
 

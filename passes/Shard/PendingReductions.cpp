@@ -1,4 +1,5 @@
-//===- PendingReductions.cpp - How long sums stay pending ---------------------------------------===//
+//===- PendingReductions.cpp - How long sums stay pending
+//---------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -51,9 +52,8 @@ void PendingReductions::evaluateRule(const Edge &edge) {
     operandSums.push_back(sums.lookup(operand));
   AxisMask passed = 0;
   for (unsigned i = 0; i < operandSums.size(); ++i) {
-    passing.push_back(llvm::isa<dist::ReshardOp>(edge.op)
-                          ? 0
-                          : getPassingSums(edge.rule, i, operandSums, axes));
+    passing.push_back(
+        llvm::isa<dist::ReshardOp>(edge.op) ? 0 : getPassingSums(edge.rule, i, operandSums, axes));
     passed |= passing.back();
   }
   for (auto [i, result] : llvm::enumerate(edge.op->getResults())) {
@@ -127,7 +127,8 @@ AxisMask PendingReductions::getAllowedResult(Operation *function, unsigned index
   return block.getArgAttr(argument, "uls.parameter") ? dataAxes : 0;
 }
 
-/// Axes over which this use lets its value be pending; adds to `bytes` what will have to be reduced behind it instead.
+/// Axes over which this use lets its value be pending; adds to `bytes` what will have to be reduced
+/// behind it instead.
 AxisMask PendingReductions::getAllowed(OpOperand &use, double &bytes) {
   Operation *op = use.getOwner();
   unsigned index = use.getOperandNumber();
@@ -158,7 +159,8 @@ AxisMask PendingReductions::getAllowed(OpOperand &use, double &bytes) {
   return getPassingSums(edge->rule, index, operandSums, axesOf[op]);
 }
 
-/// Has the value reduced at its op where some use needs it complete or where that is less to reduce.
+/// Has the value reduced at its op where some use needs it complete or where that is less to
+/// reduce.
 bool PendingReductions::restrict(Value value) {
   AxisMask sum = sums.lookup(value);
   // What a loop leaves is reduced behind the loop, at its first use.
@@ -168,7 +170,8 @@ bool PendingReductions::restrict(Value value) {
   AxisMask allowed = kAnything;
   for (OpOperand &use : value.getUses())
     allowed &= getAllowed(use, bytes);
-  // Sums over data axes mostly are gradients on their way out of the block, where they stay pending for free.
+  // Sums over data axes mostly are gradients on their way out of the block, where they stay pending
+  // for free.
   double own = mesh.getLocalBytes(graph[graph.find(value)].layout, value.getType());
   if (bytes > own * 1.001)
     allowed &= dataAxes;

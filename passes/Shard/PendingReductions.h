@@ -13,9 +13,10 @@ namespace ulsc::shard {
 /// Why a value is partial over an axis, in words.
 using Causes = llvm::SmallVector<std::pair<uint8_t, std::string>, 2>;
 
-/// Decides for each value over which axes it stays a pending sum after its op. A sum stays pending while every use is linear in it and
-/// passing it on does not make more bytes to reduce: so branches of a gradient are added first and reduced once. Gradients of
-/// parameters and scalar results leave blocks pending over data axes and are accumulated so.
+/// Decides for each value over which axes it stays a pending sum after its op. A sum stays pending
+/// while every use is linear in it and passing it on does not make more bytes to reduce: so
+/// branches of a gradient are added first and reduced once. Gradients of parameters and scalar
+/// results leave blocks pending over data axes and are accumulated so.
 class PendingReductions {
 public:
   PendingReductions(ShardingGraph &graph, const Mesh &mesh, const cost::CommunicationCost &cost,

@@ -1,4 +1,5 @@
-//===- PropagateShardings.cpp - Gives every value a sharding -------------------------------------===//
+//===- PropagateShardings.cpp - Gives every value a sharding
+//-------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -106,11 +107,13 @@ struct PropagateShardings : ulsc::impl::PropagateShardingsPassBase<PropagateShar
       // One device is a mesh, too: what follows has no special case.
       OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
       auto axis = dist::MeshAxisAttr::get(&getContext(), "dp", 1);
-      dist::MeshOp::create(builder, module.getLoc(), "mesh", dist::MeshAttr::get(&getContext(), {axis}));
+      dist::MeshOp::create(builder, module.getLoc(), "mesh",
+                           dist::MeshAttr::get(&getContext(), {axis}));
       mesh = Mesh::of(module);
     }
     if (mesh.attr.getAxes().size() > 30) {
-      module.emitError() << "the mesh has " << mesh.attr.getAxes().size() << " axes; 30 are supported";
+      module.emitError() << "the mesh has " << mesh.attr.getAxes().size()
+                         << " axes; 30 are supported";
       return signalPassFailure();
     }
     cost::CommunicationCost cost(cost::Cluster::getDefault(), mesh.attr);

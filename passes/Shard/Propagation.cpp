@@ -1,4 +1,5 @@
-//===- Propagation.cpp - Carries axes along factors to a fixpoint -------------------------------===//
+//===- Propagation.cpp - Carries axes along factors to a fixpoint
+//-------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -24,8 +25,8 @@ void Propagation::run() {
     }
 }
 
-/// Forth and back, so that one sweep carries an axis through a whole block in either direction. Conflicts are resolved one at a
-/// time: each decision may settle others.
+/// Forth and back, so that one sweep carries an axis through a whole block in either direction.
+/// Conflicts are resolved one at a time: each decision may settle others.
 bool Propagation::sweep(int64_t round, bool elementwiseOnly, bool resolveConflicts) {
   bool changed = false;
   auto visitAll = [&](auto &&edges) {
@@ -54,8 +55,8 @@ static void forEachTensor(const Edge &edge,
       callback(id, factors);
 }
 
-/// What all tensors agree on: per factor the longest list of which all others are prefixes, else the common prefix; no axis that
-/// two factors claim.
+/// What all tensors agree on: per factor the longest list of which all others are prefixes, else
+/// the common prefix; no axis that two factors claim.
 FactorAxes Propagation::mergeBasic(const Edge &edge, int64_t round, bool &hasConflict) {
   FactorAxes merged(edge.rule.factors.size());
   forEachTensor(edge, [&](int64_t id, const dist::TensorFactors &factors) {
@@ -153,7 +154,8 @@ void Propagation::recordOrigin(const Edge &edge, int64_t id, uint8_t axis) {
     return;
   Origin origin{axis, source->annotation,
                 ("by " + edge.op->getName().getStringRef() + " at " +
-                 dist::describeLocation(edge.op->getLoc())).str()};
+                 dist::describeLocation(edge.op->getLoc()))
+                    .str()};
   graph[id].origins.push_back(std::move(origin));
 }
 
@@ -177,7 +179,8 @@ static SmallVector<std::string> describeLosers(ShardingGraph &graph, const Edge 
           const Origin *origin = graph[id].getOrigin(axis);
           losers.push_back((what + " " + Twine(i) + " dimension " + Twine(d) + " gives up " +
                             mesh.getAxisName(axis).getValue() + " (" +
-                            (origin ? origin->annotation : "no annotation") + ")").str());
+                            (origin ? origin->annotation : "no annotation") + ")")
+                               .str());
         }
     }
   };
@@ -197,7 +200,8 @@ void shard::recordConflicts(ShardingGraph &graph, const Mesh &mesh,
     // What is handed on under another layout was asked for.
     if (llvm::isa<dist::ReshardOp, uls::YieldOp, uls::ResultOp>(edge.op))
       continue;
-    FactorAssignment assignment = assignFactors(graph.getTensors(edge, /*isFinal=*/true), mesh, cost);
+    FactorAssignment assignment =
+        assignFactors(graph.getTensors(edge, /*isFinal=*/true), mesh, cost);
     if (!assignment.hadConflict)
       continue;
     SmallVector<std::string> losers = describeLosers(graph, edge, assignment.axes, mesh);

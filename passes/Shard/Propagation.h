@@ -10,9 +10,9 @@
 
 namespace ulsc::shard {
 
-/// Carries axes along the graph until nothing changes. Annotations of user priority 0 go first, then the others; within a priority
-/// elementwise ops before the rest; within those what no tensor contradicts (basic) before conflicts, which predicted
-/// times decide (aggressive).
+/// Carries axes along the graph until nothing changes. Annotations of user priority 0 go first,
+/// then the others; within a priority elementwise ops before the rest; within those what no tensor
+/// contradicts (basic) before conflicts, which predicted times decide (aggressive).
 class Propagation {
 public:
   Propagation(ShardingGraph &graph, const Mesh &mesh, const cost::CommunicationCost &cost)
@@ -32,7 +32,8 @@ private:
   const cost::CommunicationCost &cost;
 };
 
-/// Notes on ops whose tensors disagree which factor won each contested axis, and says so in a remark.
+/// Notes on ops whose tensors disagree which factor won each contested axis, and says so in a
+/// remark.
 void recordConflicts(ShardingGraph &graph, const Mesh &mesh, const cost::CommunicationCost &cost);
 
 } // namespace ulsc::shard

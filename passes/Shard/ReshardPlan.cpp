@@ -1,4 +1,5 @@
-//===- ReshardPlan.cpp - The cheapest way from one layout to another ---------------------------===//
+//===- ReshardPlan.cpp - The cheapest way from one layout to another
+//---------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -32,7 +33,8 @@ Key keyOf(const Layout &layout) {
   return key;
 }
 
-/// Dijkstra's search over layouts. Only axes of the source and the target take part, so there are few states.
+/// Dijkstra's search over layouts. Only axes of the source and the target take part, so there are
+/// few states.
 class Search {
 public:
   Search(const Layout &from, const Layout &to, RankedTensorType type, const Mesh &mesh,
@@ -168,8 +170,9 @@ private:
       layout.dims[dim].pop_back();
       if (other == dim || !append(layout, other, axis))
         continue;
-      visit(layout, node.distance + cost.allToAll(maskOf({axis}), bytesOf(layout)), &node,
-            {ReshardStep::AllToAll, dist::Reduction::Sum, {axis}, int64_t(dim), int64_t(other), {}});
+      visit(
+          layout, node.distance + cost.allToAll(maskOf({axis}), bytesOf(layout)), &node,
+          {ReshardStep::AllToAll, dist::Reduction::Sum, {axis}, int64_t(dim), int64_t(other), {}});
     }
   }
 
@@ -183,7 +186,8 @@ private:
     for (auto [have, want] : llvm::zip_equal(layout.dims, to.dims))
       if (have != want)
         axes |= maskOf(have) | maskOf(want);
-    // A pending axis tells ranks apart in content, not in place: permuting over it would mix summands.
+    // A pending axis tells ranks apart in content, not in place: permuting over it would mix
+    // summands.
     if (axes & (layout.sum | layout.max))
       return;
     visit(to, node.distance + cost.permute(axes, bytesOf(layout)), &node,
@@ -211,7 +215,8 @@ ReshardPlan shard::planReshard(const Layout &from, const Layout &to, RankedTenso
   return Search(from, to, type, mesh, cost).run();
 }
 
-/// Number of the block that the rank at `coordinates` holds, counting only dimensions whose axes differ.
+/// Number of the block that the rank at `coordinates` holds, counting only dimensions whose axes
+/// differ.
 static int64_t blockOf(const Layout &layout, const Layout &other, ArrayRef<int64_t> coordinates,
                        const Mesh &mesh) {
   int64_t block = 0;

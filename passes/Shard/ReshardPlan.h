@@ -28,12 +28,13 @@ struct ReshardPlan {
   double cost = 0.0;
 };
 
-/// The cheapest steps by predicted time. There is always a way: reduce, gather everything and slice. `to` may be partial only over
-/// axes over which `from` is.
+/// The cheapest steps by predicted time. There is always a way: reduce, gather everything and
+/// slice. `to` may be partial only over axes over which `from` is.
 ReshardPlan planReshard(const Layout &from, const Layout &to, mlir::RankedTensorType type,
                         const Mesh &mesh, const cost::CommunicationCost &cost);
 
-/// Source and target positions along `axes`, flattened, that turn `from` into `to`, whose blocks have the same shape.
+/// Source and target positions along `axes`, flattened, that turn `from` into `to`, whose blocks
+/// have the same shape.
 llvm::SmallVector<int64_t> getPermutation(const Layout &from, const Layout &to,
                                           llvm::ArrayRef<uint8_t> axes, const Mesh &mesh);
 

@@ -1,4 +1,5 @@
-//===- ShardPipeline.cpp - The stage that propagates shardings ------------------------------------===//
+//===- ShardPipeline.cpp - The stage that propagates shardings
+//------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -17,6 +18,6 @@ void ulsc::buildShardPipeline(OpPassManager &manager) {
 }
 
 void ulsc::registerShardPipeline() {
-  PassPipelineRegistration<>("ulsc-shard-pipeline", "The stage `sharded`: a sharding for every value",
-                             buildShardPipeline);
+  PassPipelineRegistration<>("ulsc-shard-pipeline",
+                             "The stage `sharded`: a sharding for every value", buildShardPipeline);
 }

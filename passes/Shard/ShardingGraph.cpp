@@ -1,4 +1,5 @@
-//===- ShardingGraph.cpp - Values that lie alike and ops that relate them -----------------------===//
+//===- ShardingGraph.cpp - Values that lie alike and ops that relate them
+//-----------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -133,7 +134,8 @@ void ShardingGraph::linkJoint(uls::BlockOp block) {
 void ShardingGraph::linkYield(Operation *op, unsigned firstResult) {
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     if (int64_t id = find(operand); id >= 0)
-      addEdge(op, identityRule(nodes[id].type), {id}, {findResult(op->getParentOp(), firstResult + i)});
+      addEdge(op, identityRule(nodes[id].type), {id},
+              {findResult(op->getParentOp(), firstResult + i)});
 }
 
 void ShardingGraph::link(Operation *op) {
@@ -209,7 +211,7 @@ LogicalResult ShardingGraph::build() {
 
 bool shard::isZeroConstant(Operation *op) {
   auto constant = llvm::dyn_cast_or_null<uls::ConstantOp>(op);
-  auto splat = constant ? llvm::dyn_cast<DenseFPElementsAttr>(constant.getValue())
-                        : DenseFPElementsAttr();
+  auto splat =
+      constant ? llvm::dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
   return splat && splat.isSplat() && splat.getSplatValue<APFloat>().isZero();
 }

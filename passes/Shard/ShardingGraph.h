@@ -22,8 +22,8 @@ struct Origin {
   std::string edge;
 };
 
-/// A class of values with one layout: a block argument or result with what call sites pass and receive, what a loop carries,
-/// or just one value.
+/// A class of values with one layout: a block argument or result with what call sites pass and
+/// receive, what a loop carries, or just one value.
 struct Node {
   mlir::RankedTensorType type;
   Layout layout;
@@ -84,10 +84,9 @@ private:
   void addEdge(mlir::Operation *op, dist::ShardingRule rule, llvm::ArrayRef<int64_t> operands,
                llvm::ArrayRef<int64_t> results);
   mlir::LogicalResult collectPriorities();
-  void forEachAnnotation(
-      llvm::function_ref<void(int64_t, dist::ShardingAttr, mlir::DictionaryAttr, mlir::Location,
-                              llvm::StringRef)>
-          callback);
+  void forEachAnnotation(llvm::function_ref<void(int64_t, dist::ShardingAttr, mlir::DictionaryAttr,
+                                                 mlir::Location, llvm::StringRef)>
+                             callback);
   mlir::LogicalResult seed();
   void seedNode(int64_t id, dist::ShardingAttr sharding, mlir::DictionaryAttr origins,
                 mlir::Location loc, llvm::StringRef annotation);

@@ -1,4 +1,5 @@
-//===- VerifyShardings.cpp - Checks what propagation must leave ----------------------------------===//
+//===- VerifyShardings.cpp - Checks what propagation must leave
+//----------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -38,13 +39,15 @@ private:
   bool check(FunctionOpInterface function) {
     bool valid = true;
     for (BlockArgument argument : function.getArguments())
-      valid &= check(function, argument.getType(),
-                     function.getArgAttr(argument.getArgNumber(), dist::DistDialect::kShardingAttrName),
-                     "argument " + Twine(argument.getArgNumber()), /*mayBePartial=*/false);
+      valid &=
+          check(function, argument.getType(),
+                function.getArgAttr(argument.getArgNumber(), dist::DistDialect::kShardingAttrName),
+                "argument " + Twine(argument.getArgNumber()), /*mayBePartial=*/false);
     bool isBlock = llvm::isa<uls::BlockOp>(function);
     for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-      valid &= check(function, type, function.getResultAttr(i, dist::DistDialect::kShardingAttrName),
-                     "result " + Twine(i), isBlock);
+      valid &=
+          check(function, type, function.getResultAttr(i, dist::DistDialect::kShardingAttrName),
+                "result " + Twine(i), isBlock);
     function.getFunctionBody().walk([&](Operation *op) { valid &= check(op); });
     return valid;
   }

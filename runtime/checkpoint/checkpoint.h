@@ -1,8 +1,8 @@
 // Checkpoints: a directory "step-<N>" with state.json and one safetensors file per rank.
 //
-// A save is written beside, as "step-<N>.partial", synced, and published by one rename; what has its final name
-// is complete. The format names no mesh but the one it was written on: slices carry their place in the logical
-// tensor, so a program for another mesh resumes from the same files.
+// A save is written beside, as "step-<N>.partial", synced, and published by one rename; what has
+// its final name is complete. The format names no mesh but the one it was written on: slices carry
+// their place in the logical tensor, so a program for another mesh resumes from the same files.
 #ifndef ULSC_RUNTIME_CHECKPOINT_CHECKPOINT_H
 #define ULSC_RUNTIME_CHECKPOINT_CHECKPOINT_H
 
@@ -28,15 +28,16 @@ constexpr int keptSaves = 2;
 void saveCheckpoint(Communicator &communicator, const Manifest &manifest, const Shape &coordinates,
                     const char *arena, const RunState &state, const std::string &directory);
 
-/// Prepares a directory for saves after `firstStep`: refuses one that holds newer saves, removes what a killed
-/// run left half-written. For rank 0.
+/// Prepares a directory for saves after `firstStep`: refuses one that holds newer saves, removes
+/// what a killed run left half-written. For rank 0.
 void prepareSaveDirectory(const std::string &directory, int64_t firstStep);
 
-/// The checkpoint that `path` means: a checkpoint itself, or the newest in a directory of them. Empty if there
-/// is none.
+/// The checkpoint that `path` means: a checkpoint itself, or the newest in a directory of them.
+/// Empty if there is none.
 std::string findCheckpoint(const std::string &path);
 
-/// Fills the rank's state tensors and returns the rest. Throws for one of another model or a damaged one.
+/// Fills the rank's state tensors and returns the rest. Throws for one of another model or a
+/// damaged one.
 RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,
                         const Shape &coordinates, char *arena, int rank, int ranks);
 

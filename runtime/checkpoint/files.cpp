@@ -29,7 +29,7 @@ void announce(const std::string &what) {
 
 [[noreturn]] void raiseErrno(const std::string &what, const std::string &path) {
   int code = errno;
-  std::string hint = code == ENOSPC    ? "; free space on this disk or give another directory"
+  std::string hint = code == ENOSPC   ? "; free space on this disk or give another directory"
                      : code == EACCES ? "; give a directory that you may write to"
                                       : "";
   raise("can't ", what, " '", path, "': ", std::strerror(code), hint);
@@ -119,8 +119,8 @@ void makeDirectories(const std::string &path) {
   std::error_code code;
   fs::create_directories(path, code);
   if (code || !fs::is_directory(path, code))
-    raise("can't create directory '", path, "': ",
-          code ? code.message() : std::string("a file has this name"),
+    raise("can't create directory '", path,
+          "': ", code ? code.message() : std::string("a file has this name"),
           "; give a directory that you may write to");
 }
 
@@ -181,7 +181,8 @@ std::string readFile(const std::string &path, int64_t limit) {
   std::string content;
   char piece[65536];
   ssize_t count = 0;
-  while (static_cast<int64_t>(content.size()) <= limit && (count = read(file, piece, sizeof(piece))) > 0)
+  while (static_cast<int64_t>(content.size()) <= limit &&
+         (count = read(file, piece, sizeof(piece))) > 0)
     content.append(piece, static_cast<size_t>(count));
   int code = errno;
   close(file);

@@ -20,7 +20,8 @@ private:
   int64_t length = 0;
 };
 
-/// Writes a new file through one buffer. Unless `finish` was called, the destructor removes the file.
+/// Writes a new file through one buffer. Unless `finish` was called, the destructor removes the
+/// file.
 class FileWriter {
 public:
   explicit FileWriter(const std::string &path);
@@ -48,11 +49,12 @@ private:
 /// All of these throw an Error that names the path.
 void makeDirectories(const std::string &path);
 void syncDirectory(const std::string &path);
-/// Puts the directory `from` in the place of `to` in one step. If `to` exists, the two change places and what
-/// was there is removed.
+/// Puts the directory `from` in the place of `to` in one step. If `to` exists, the two change
+/// places and what was there is removed.
 void publishDirectory(const std::string &from, const std::string &to);
 void publishFile(const std::string &from, const std::string &to);
-/// Removes a directory and all in it, the file `first` before the others. Quiet if it does not exist.
+/// Removes a directory and all in it, the file `first` before the others. Quiet if it does not
+/// exist.
 void removeDirectory(const std::string &path, const std::string &first = "");
 /// Writes a small file and syncs it.
 void writeFile(const std::string &path, const std::string &content);

@@ -64,7 +64,8 @@ void openWeights(const std::string &path, WeightFiles &weights) {
       if (name.find(".safetensors") != std::string::npos || name.find(".bin") != std::string::npos)
         others += (others.empty() ? " (it has " : ", ") + name;
     raise("directory '", path, "' has neither model.safetensors nor model.safetensors.index.json",
-          others, others.empty() ? "" : ")", "; give a safetensors file, or save the model with "
+          others, others.empty() ? "" : ")",
+          "; give a safetensors file, or save the model with "
           "save_pretrained(safe_serialization=True)");
   }
 }
@@ -76,8 +77,8 @@ bool endsWith(const std::string &text, const std::string &suffix) {
 
 // Buffers that some versions of transformers stored, and the second name of a tied table.
 bool isIgnorable(const std::string &name, const Manifest &manifest) {
-  for (const char *suffix : {"attn.bias", "attn.masked_bias", "rotary_emb.inv_freq",
-                             "embeddings.position_ids"})
+  for (const char *suffix :
+       {"attn.bias", "attn.masked_bias", "rotary_emb.inv_freq", "embeddings.position_ids"})
     if (endsWith(name, suffix))
       return true;
   return endsWith(name, "lm_head.weight") && !manifest.find("lm_head.weight", "parameter");
@@ -108,8 +109,9 @@ std::string matchNames(const Manifest &manifest, const WeightFiles &weights,
       continue;
     std::string name = findName(tensor.parameter, manifest.weightPrefix, weights);
     if (name.empty()) {
-      problems += concat("\n  missing ", tensor.parameter, " ", shapeText(tensor.externalShape),
-                         present.empty() ? "" : "; the nearest is " + nearest(tensor.parameter, present));
+      problems +=
+          concat("\n  missing ", tensor.parameter, " ", shapeText(tensor.externalShape),
+                 present.empty() ? "" : "; the nearest is " + nearest(tensor.parameter, present));
       continue;
     }
     used.insert(name);
@@ -123,7 +125,8 @@ std::string matchNames(const Manifest &manifest, const WeightFiles &weights,
   }
   for (const auto &entry : weights.tensors)
     if (!used.count(entry.first) && !isIgnorable(entry.first, manifest))
-      problems += concat("\n  unknown ", entry.first, " ", shapeText(weights.entry(entry.first).shape));
+      problems +=
+          concat("\n  unknown ", entry.first, " ", shapeText(weights.entry(entry.first).shape));
   return problems;
 }
 

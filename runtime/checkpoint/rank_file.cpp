@@ -35,8 +35,8 @@ void writeRankFile(FileWriter &writer, const Manifest &manifest, const Shape &co
   }
 }
 
-std::map<std::string, SavedSlice>
-readSlices(const SafetensorsFile &file, const std::map<std::string, Shape> &logicalShapes) {
+std::map<std::string, SavedSlice> readSlices(const SafetensorsFile &file,
+                                             const std::map<std::string, Shape> &logicalShapes) {
   std::map<std::string, SavedSlice> slices;
   for (const auto &[name, tensor] : file.tensors()) {
     auto logical = logicalShapes.find(name);
@@ -74,8 +74,8 @@ int64_t copySlice(const SavedSlice &saved, const Slice &slice, char *block, int6
     inBlock[i] -= slice.begin[i];
   }
   RangeReader reader(*saved.file, saved.tensor.begin + saved.tensor.bytes);
-  forEachRun(common.size, layoutAt(saved.tensor.shape, inFile),
-             layoutAt(slice.localShape, inBlock), [&](int64_t from, int64_t to, int64_t count) {
+  forEachRun(common.size, layoutAt(saved.tensor.shape, inFile), layoutAt(slice.localShape, inBlock),
+             [&](int64_t from, int64_t to, int64_t count) {
                reader.read(saved.tensor.begin + from * elementSize, block + to * elementSize,
                            count * elementSize);
              });

@@ -81,8 +81,10 @@ void compareTensors(const std::string &directory, const SavedState &state,
   for (const auto &[name, tensor] : unknown)
     problems += concat("\n  it has ", name, ", which the program does not know");
   if (!problems.empty())
-    raise("checkpoint '", directory, "' belongs to another program; compile the same model with "
-          "the same dtypes and optimizer:", problems);
+    raise("checkpoint '", directory,
+          "' belongs to another program; compile the same model with "
+          "the same dtypes and optimizer:",
+          problems);
 }
 
 void checkFile(const SavedFile &file, bool readsAll) {
@@ -102,7 +104,8 @@ void checkFile(const SavedFile &file, bool readsAll) {
     offset += size;
   }
   if (hashText(hash.value()) != file.hash)
-    raise("checkpoint file '", file.path, "' has other content than was saved; the checkpoint is "
+    raise("checkpoint file '", file.path,
+          "' has other content than was saved; the checkpoint is "
           "damaged, resume from another with --resume DIR/step-N");
 }
 
@@ -130,9 +133,8 @@ RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,
         raise("checkpoint file '", saved.path, "' has ", tensor.key(), " as ",
               slice->second.tensor.dtype, ", not as ", safetensorsName(tensor.dtype),
               "; the checkpoint is damaged");
-      found[tensor.key()] +=
-          copySlice(slice->second, sliceOf(tensor, manifest.mesh, coordinates),
-                    arena + tensor.offset, dtypeSize(tensor.dtype));
+      found[tensor.key()] += copySlice(slice->second, sliceOf(tensor, manifest.mesh, coordinates),
+                                       arena + tensor.offset, dtypeSize(tensor.dtype));
     }
   }
   for (const StateTensor &tensor : manifest.tensors)

@@ -23,9 +23,9 @@ constexpr int64_t windowBytes = 256 << 10;
 // Bytes of one element of any dtype of the format, 0 for an unknown one.
 int64_t elementBytes(const std::string &dtype) {
   static const std::map<std::string, int64_t> sizes = {
-      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"I16", 2}, {"U16", 2},
-      {"F16", 2},  {"BF16", 2}, {"I32", 4}, {"U32", 4},     {"F32", 4},     {"F64", 8}, {"I64", 8},
-      {"U64", 8}};
+      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1},
+      {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
+      {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
   auto entry = sizes.find(dtype);
   return entry == sizes.end() ? 0 : entry->second;
 }
@@ -125,8 +125,7 @@ void SafetensorsFile::parseTensor(const std::string &name, const json &object, i
   if (!size)
     refuse("tensor '" + name + "' has the unknown dtype '" + tensor.dtype + "'");
   for (const json &extent : object["shape"]) {
-    if (!isIndex(extent) ||
-        __builtin_mul_overflow(size, extent.get<int64_t>(), &size))
+    if (!isIndex(extent) || __builtin_mul_overflow(size, extent.get<int64_t>(), &size))
       refuse("tensor '" + name + "' has an impossible shape");
     tensor.shape.push_back(extent.get<int64_t>());
   }

@@ -17,8 +17,8 @@ struct FileTensor {
   int64_t begin = 0, bytes = 0; // in the file
 };
 
-/// A file opened for reading. Its header is checked as a whole before any of it is used: every tensor's size
-/// agrees with its shape and lies inside the file.
+/// A file opened for reading. Its header is checked as a whole before any of it is used: every
+/// tensor's size agrees with its shape and lies inside the file.
 class SafetensorsFile {
 public:
   explicit SafetensorsFile(const std::string &path);
@@ -67,7 +67,8 @@ struct TensorHeader {
   int64_t bytes() const;
 };
 
-/// The length and the header of a file whose values follow in this order. Values begin at a multiple of 8.
+/// The length and the header of a file whose values follow in this order. Values begin at a
+/// multiple of 8.
 std::string safetensorsHeader(const std::vector<TensorHeader> &tensors,
                               const std::map<std::string, std::string> &metadata);
 

@@ -43,8 +43,7 @@ ordered_json describeTensors(const Manifest &manifest) {
 }
 
 std::string describeState(const Manifest &manifest, const RunState &state,
-                          const std::vector<uint64_t> &sizes,
-                          const std::vector<uint64_t> &hashes) {
+                          const std::vector<uint64_t> &sizes, const std::vector<uint64_t> &hashes) {
   ordered_json document;
   document["schema"] = "ulsc.checkpoint/1";
   document["model"] = {{"name", manifest.modelName},

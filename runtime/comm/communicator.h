@@ -12,8 +12,8 @@
 
 namespace ulsc::runtime {
 
-/// The collectives of a step are started in slots and waited for, in one order on all ranks of a group. The
-/// rest serves what happens around the steps, on all ranks of the job.
+/// The collectives of a step are started in slots and waited for, in one order on all ranks of a
+/// group. The rest serves what happens around the steps, on all ranks of the job.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -48,8 +48,8 @@ public:
 /// Joins the job that a launcher started, or makes one of a single rank.
 std::unique_ptr<Communicator> createMpiCommunicator(int *argc, char ***argv);
 
-/// Runs `work` on all ranks; if it throws on any, throws on all. The lowest failing rank keeps its message,
-/// the others throw an Error without one, so that each problem is printed once.
+/// Runs `work` on all ranks; if it throws on any, throws on all. The lowest failing rank keeps its
+/// message, the others throw an Error without one, so that each problem is printed once.
 void onAllRanks(Communicator &communicator, const std::function<void()> &work);
 
 } // namespace ulsc::runtime

@@ -38,7 +38,8 @@ int MpiSlot::checkedOffset(int64_t elements) const {
   return static_cast<int>(elements);
 }
 
-// Level 1 begins a logical collective, 2 goes on with it, 0 leaves it. A PMPI tool sums by identifier.
+// Level 1 begins a logical collective, 2 goes on with it, 0 leaves it. A PMPI tool sums by
+// identifier.
 void MpiSlot::announce(int level) const {
   std::string identifier = std::to_string(desc->identifier);
   MPI_Pcontrol(level, identifier.c_str());
@@ -167,9 +168,8 @@ void MpiSlot::startExchange(size_t index) {
   bool scatter = desc->kind == ULSC_REDUCE_SCATTER;
   int64_t size = dtypeSize(desc->dtypes[piece.operand]);
   int64_t block = desc->elements[piece.operand] / group.ranks;
-  int own = static_cast<int>(scatter ? piece.count
-                                     : blockBegin(piece, group.rank + 1) -
-                                           blockBegin(piece, group.rank));
+  int own = static_cast<int>(
+      scatter ? piece.count : blockBegin(piece, group.rank + 1) - blockBegin(piece, group.rank));
   for (int rank = 0; rank < group.ranks; ++rank) {
     int64_t begin = blockBegin(piece, rank);
     exchange.sendCounts.push_back(

@@ -1,11 +1,13 @@
 // Collectives on buffers through MPI's non-blocking calls, in pieces.
 //
-// Reductions are an exchange of blocks, a sum in rank order and, for all-reduce, a gathering of the sums: the
-// same bytes on the wire as MPI_Allreduce, with 16-bit sums in f32, one order of summation whatever MPI
-// chooses, and no temporary buffers inside MPI (which cost most of a large MPI_Allreduce on one machine).
+// Reductions are an exchange of blocks, a sum in rank order and, for all-reduce, a gathering of the
+// sums: the same bytes on the wire as MPI_Allreduce, with 16-bit sums in f32, one order of
+// summation whatever MPI chooses, and no temporary buffers inside MPI (which cost most of a large
+// MPI_Allreduce on one machine).
 //
-// MPI matches non-blocking collectives by their order on a communicator. So every rank issues its calls at
-// fixed places (the start, and fixed points of the wait), never when something happens to be complete.
+// MPI matches non-blocking collectives by their order on a communicator. So every rank issues its
+// calls at fixed places (the start, and fixed points of the wait), never when something happens to
+// be complete.
 #ifndef ULSC_RUNTIME_COMM_MPI_COLLECTIVES_H
 #define ULSC_RUNTIME_COMM_MPI_COLLECTIVES_H
 
@@ -52,7 +54,8 @@ private:
   };
   struct Piece {
     int64_t operand;
-    int64_t offset, count; // in elements of the operand (all-reduce) or of a rank's block (reduce-scatter)
+    int64_t offset,
+        count; // in elements of the operand (all-reduce) or of a rank's block (reduce-scatter)
     Exchange exchange, gathering;
   };
 

@@ -104,8 +104,7 @@ public:
 
   std::vector<uint64_t> gather(uint64_t value) override {
     std::vector<uint64_t> values(worldRanks);
-    checkMpi(MPI_Allgather(&value, 1, MPI_UINT64_T, values.data(), 1, MPI_UINT64_T,
-                           MPI_COMM_WORLD),
+    checkMpi(MPI_Allgather(&value, 1, MPI_UINT64_T, values.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD),
              "gather");
     return values;
   }
@@ -136,7 +135,8 @@ private:
     char *staging = nullptr;
     if (worldRanks > 1 && count > 0) {
       staged = count * MpiSlot::stagingBytes;
-      void *memory = mmap(nullptr, staged, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      void *memory =
+          mmap(nullptr, staged, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (memory == MAP_FAILED)
         raise("can't map ", staged, " bytes for communication");
       staging = static_cast<char *>(memory);

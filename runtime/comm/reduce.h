@@ -6,8 +6,9 @@
 
 namespace ulsc::runtime {
 
-/// target[i] = reduction over r of blocks[r * count + i], for `ranks` blocks. Sums of 16-bit types are formed
-/// in f32 and rounded once. The order depends on the ranks alone: reduce-scatter equals all-reduce bit by bit.
+/// target[i] = reduction over r of blocks[r * count + i], for `ranks` blocks. Sums of 16-bit types
+/// are formed in f32 and rounded once. The order depends on the ranks alone: reduce-scatter equals
+/// all-reduce bit by bit.
 void reduceBlocks(const void *blocks, int64_t ranks, int64_t count, void *target, int32_t dtype,
                   int32_t reduction);
 

@@ -12,7 +12,8 @@ const char *ulsc::runtime::collectiveKindName(int kind) {
   return kind >= 0 && kind <= ULSC_PERMUTE ? names[kind] : "unknown";
 }
 
-// MPI moves data only inside its own calls, so kernels and GEMMs give it a look at what is under way.
+// MPI moves data only inside its own calls, so kernels and GEMMs give it a look at what is under
+// way.
 static void advanceCommunication(Context &context) {
   if (context.communicator)
     context.communicator->progress();

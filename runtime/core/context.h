@@ -13,7 +13,7 @@ namespace ulsc::runtime {
 struct Context : ulsc_context {
   Device *device = nullptr;
   Communicator *communicator = nullptr;
-  std::array<int, 64> slotKinds{};                  // ulsc_collective_kind of what a slot holds
+  std::array<int, 64> slotKinds{};                    // ulsc_collective_kind of what a slot holds
   std::array<double, ULSC_PERMUTE + 1> waitSeconds{}; // of this step, by kind
 };
 

@@ -1,4 +1,5 @@
-// Errors of the runtime: what a user did or gave is an Error; what breaks a running step ends the job.
+// Errors of the runtime: what a user did or gave is an Error; what breaks a running step ends the
+// job.
 #ifndef ULSC_RUNTIME_CORE_ERROR_H
 #define ULSC_RUNTIME_CORE_ERROR_H
 
@@ -28,7 +29,8 @@ template <typename... Parts>
   throw Error(concat(parts...));
 }
 
-/// How a rank that can't go on ends all ranks. The communication backend sets it; before that it exits.
+/// How a rank that can't go on ends all ranks. The communication backend sets it; before that it
+/// exits.
 using AbortFunction = void (*)(int exitCode);
 void setAbort(AbortFunction abort);
 

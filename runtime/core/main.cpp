@@ -1,4 +1,5 @@
-// The entry point of every compiled program. Alone in its file, so that a test's own main replaces it.
+// The entry point of every compiled program. Alone in its file, so that a test's own main replaces
+// it.
 #include "core/training.h"
 
 int main(int argc, char **argv) {

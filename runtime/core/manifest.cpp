@@ -105,8 +105,7 @@ void checkTensor(const StateTensor &tensor, const Manifest &manifest) {
   }
   if (elementCount(tensor.logicalShape) != elementCount(tensor.externalShape))
     raise("the manifest's tensor '", tensor.name, "' has logical shape ",
-          shapeText(tensor.logicalShape), " but external shape ",
-          shapeText(tensor.externalShape));
+          shapeText(tensor.logicalShape), " but external shape ", shapeText(tensor.externalShape));
   if (tensor.offset < 0 || tensor.offset + bytes > manifest.arenaBytes)
     raise("the manifest's tensor '", tensor.name, "' lies outside the arena of ",
           manifest.arenaBytes, " bytes");
@@ -140,9 +139,8 @@ void readModel(const json &document, Manifest &manifest) {
   manifest.modelName = model.value("name", "model");
   manifest.modelFamily = model.value("family", "");
   if (model.contains("config"))
-    manifest.modelConfig = model.at("config").is_string()
-                               ? model.at("config").get<std::string>()
-                               : model.at("config").dump(2);
+    manifest.modelConfig = model.at("config").is_string() ? model.at("config").get<std::string>()
+                                                          : model.at("config").dump(2);
   manifest.weightPrefix = model.value("weight_prefix", "");
   manifest.parameters = model.value("parameters", int64_t(0));
   manifest.vocabulary = model.at("vocabulary");

@@ -61,26 +61,37 @@ void addRunOptions(CLI::App &app, Options &options) {
 
 void addHyperparameters(CLI::App &app, Options &options) {
   const char *group = "Hyperparameters";
-  app.add_option("--lr", options.learningRate, "peak learning rate")->capture_default_str()->group(group);
+  app.add_option("--lr", options.learningRate, "peak learning rate")
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--lr-schedule", options.schedule, "constant, cosine or linear")
-      ->capture_default_str()->group(group);
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--warmup-steps", options.warmupSteps, "steps of linear warmup")
-      ->capture_default_str()->group(group);
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--min-lr", options.leastLearningRate, "end of cosine and linear")
-      ->capture_default_str()->group(group);
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--weight-decay", options.weightDecay, "decoupled weight decay")
-      ->capture_default_str()->group(group);
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--weight-decay-on", options.weightDecayOn,
                  "matrices (tensors of rank 2 and more in the model's files) or all")
-      ->capture_default_str()->group(group);
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--betas", options.betas, "AdamW: two decay rates, such as 0.9,0.95")
       ->delimiter(',')
       ->expected(1, 2)
-      ->capture_default_str()->group(group);
-  app.add_option("--eps", options.epsilon, "AdamW: added to the denominator")->capture_default_str()->group(group);
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--eps", options.epsilon, "AdamW: added to the denominator")
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--momentum", options.momentum, "SGD")->capture_default_str()->group(group);
   app.add_option("--clip-grad", options.clipGrad, "largest global gradient norm; 0: no clipping")
-      ->capture_default_str()->group(group);
+      ->capture_default_str()
+      ->group(group);
 }
 
 void takeDefaults(const nlohmann::json &defaults, Options &options) {
@@ -158,7 +169,8 @@ void checkOptions(const Options &options, const CLI::App &app, const Manifest &m
   checkNumbers(options);
   bool onlyExports = options.steps == 0 && !options.exportDirectory.empty();
   if (options.data.empty() && !onlyExports)
-    raise("flag '--data' is missing; give a token file, which 'ulsc data TEXT -o tokens.bin' makes");
+    raise(
+        "flag '--data' is missing; give a token file, which 'ulsc data TEXT -o tokens.bin' makes");
   if (options.steps < 1 && !onlyExports)
     raise("flag '--steps' is ", app.count("--steps") ? std::to_string(options.steps) : "missing",
           "; give the number of steps to train, at least 1");
@@ -166,7 +178,8 @@ void checkOptions(const Options &options, const CLI::App &app, const Manifest &m
     if (!(*options.dropout >= 0 && *options.dropout < 1))
       raise("flag '--dropout' is ", *options.dropout, ", but has to lie in [0, 1)");
     if (*options.dropout > 0 && !manifest.hasDropout)
-      raise("flag '--dropout' is ", *options.dropout, ", but the program was compiled without dropout; "
+      raise("flag '--dropout' is ", *options.dropout,
+            ", but the program was compiled without dropout; "
             "compile the model with dropout to use it");
   }
   if (options.saveEvery > 0 && options.save.empty())

@@ -25,8 +25,9 @@ struct Options {
   int64_t warmupSteps = 0;
 };
 
-/// Parses and checks. Returns nothing when the program has to end with `exitCode` (after --help or an error,
-/// both already printed; `isQuiet` ranks print nothing). Defaults are the manifest's hyperparameters.
+/// Parses and checks. Returns nothing when the program has to end with `exitCode` (after --help or
+/// an error, both already printed; `isQuiet` ranks print nothing). Defaults are the manifest's
+/// hyperparameters.
 std::optional<Options> parseOptions(int argc, char **argv, const Manifest &manifest, bool isQuiet,
                                     int &exitCode);
 

@@ -23,12 +23,14 @@ void checkRanks(const Manifest &manifest, const Communicator &communicator) {
   int64_t wanted = manifest.mesh.ranks(), found = communicator.ranks();
   const char *torchRanks = std::getenv("WORLD_SIZE");
   if (found == 1 && wanted > 1 && torchRanks && std::atoi(torchRanks) > 1)
-    raise("torchrun started ", torchRanks, " processes, but the ranks of this program find each "
-          "other through MPI; run 'mpirun -np ", wanted, " PROGRAM ...'");
+    raise("torchrun started ", torchRanks,
+          " processes, but the ranks of this program find each "
+          "other through MPI; run 'mpirun -np ",
+          wanted, " PROGRAM ...'");
   if (wanted != found)
     raise("the program was compiled for mesh ", manifest.mesh.text(), ", that is ", wanted,
-          wanted == 1 ? " rank" : " ranks", ", but was started with ", found,
-          "; run 'mpirun -np ", wanted, " PROGRAM ...', or compile it for this number");
+          wanted == 1 ? " rank" : " ranks", ", but was started with ", found, "; run 'mpirun -np ",
+          wanted, " PROGRAM ...', or compile it for this number");
 }
 
 int finishWith(Communicator &communicator, const Error &error) {

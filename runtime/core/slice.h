@@ -34,8 +34,8 @@ struct Layout {
 /// A row-major tensor of `shape`, seen from the element at `origin`.
 Layout layoutAt(const Shape &shape, const Shape &origin);
 
-/// Walks two layouts of the same rectangle together, in row-major order, in the longest runs that are
-/// contiguous in both. `visit` takes (first position, second position, count).
+/// Walks two layouts of the same rectangle together, in row-major order, in the longest runs that
+/// are contiguous in both. `visit` takes (first position, second position, count).
 template <typename Visit>
 void forEachRun(const Shape &size, const Layout &first, const Layout &second, Visit &&visit) {
   if (elementCount(size) == 0)

@@ -61,12 +61,14 @@ std::string Training::checkpointToResume() const {
   bool isAuto = options.resume == "auto";
   std::string found = findCheckpoint(isAuto ? options.save : options.resume);
   if (found.empty() && !isAuto)
-    raise("'", options.resume, "' is neither a checkpoint nor a directory of checkpoints; give the "
+    raise("'", options.resume,
+          "' is neither a checkpoint nor a directory of checkpoints; give the "
           "directory that '--save' had, or a step-N in it");
   if (!isAuto && !options.weights.empty())
     raise("flags '--weights' and '--resume' exclude each other: a checkpoint holds the weights");
   if (isFirst())
-    std::printf("resume   %s\n", found.empty() ? "nothing saved yet, beginning anew" : found.c_str());
+    std::printf("resume   %s\n",
+                found.empty() ? "nothing saved yet, beginning anew" : found.c_str());
   return found;
 }
 
@@ -208,8 +210,8 @@ int Training::stop() {
     save();
   if (isFirst()) {
     metrics->endLine();
-    std::string kept = saves ? "its state is saved in '" + options.save + "'"
-                             : "nothing is saved without --save";
+    std::string kept =
+        saves ? "its state is saved in '" + options.save + "'" : "nothing is saved without --save";
     std::fprintf(stderr, "stopped by %s after step %lld; %s\n",
                  signal == SIGTERM ? "SIGTERM" : "SIGINT", static_cast<long long>(step),
                  kept.c_str());

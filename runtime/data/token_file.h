@@ -19,8 +19,8 @@ public:
 
   int64_t tokens() const { return count; }
 
-  /// Copies `seq` ids from `position` on, and their successors as targets, wrapping at the end. Throws for an
-  /// id outside the vocabulary, naming its byte offset.
+  /// Copies `seq` ids from `position` on, and their successors as targets, wrapping at the end.
+  /// Throws for an id outside the vocabulary, naming its byte offset.
   void copyRow(int64_t position, int64_t seq, int32_t *tokens, int32_t *targets) const;
 
 private:
@@ -32,8 +32,9 @@ private:
   const unsigned char *data = nullptr;
 };
 
-/// Writes this rank's rows of the global batch that begins after `consumed` tokens to the arena's inputs:
-/// row r = (m * data ranks + d) * micro + i of the batch holds tokens consumed + r * seq on.
+/// Writes this rank's rows of the global batch that begins after `consumed` tokens to the arena's
+/// inputs: row r = (m * data ranks + d) * micro + i of the batch holds tokens consumed + r * seq
+/// on.
 void copyBatch(const TokenFile &file, const Manifest &manifest, const Shape &coordinates,
                int64_t consumed, char *arena);
 

@@ -24,7 +24,8 @@ public:
   }
 
   char *allocateArena(int64_t bytes) override {
-    // Addresses with room to align are only reserved; the arena itself is one mapping of its exact size.
+    // Addresses with room to align are only reserved; the arena itself is one mapping of its exact
+    // size.
     int64_t size = std::max<int64_t>((bytes + page - 1) / page * page, page);
     int64_t room = (size + hugePage - 1) / hugePage * hugePage + hugePage;
     char *raw = static_cast<char *>(

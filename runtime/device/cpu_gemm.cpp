@@ -18,10 +18,9 @@ namespace {
 using Key = std::array<int64_t, 18>;
 
 Key keyOf(const ulsc_gemm_desc &d) {
-  return {d.batch,   d.m,       d.n,       d.k,          d.a_batch, d.a_m,
-          d.a_k,     d.b_batch, d.b_k,     d.b_n,        d.c_batch, d.c_m,
-          d.c_n,     d.a_dtype, d.b_dtype, d.c_dtype,    d.accumulate,
-          d.workspace_bytes};
+  return {d.batch, d.m,       d.n,       d.k,       d.a_batch,    d.a_m,
+          d.a_k,   d.b_batch, d.b_k,     d.b_n,     d.c_batch,    d.c_m,
+          d.c_n,   d.a_dtype, d.b_dtype, d.c_dtype, d.accumulate, d.workspace_bytes};
 }
 
 // c^T = b^T * a^T: turns a column-major c into a row-major one.
@@ -146,8 +145,8 @@ void CpuGemm::run(const ulsc_gemm_desc &given, const void *a, const void *b, voi
   auto isReady = [&](int32_t dtype) {
     return dtype == ULSC_F32 || (dtype == ULSC_BF16 && nativeBf16);
   };
-  bool uniform = desc.a_dtype == desc.b_dtype &&
-                 (desc.c_dtype == desc.a_dtype || desc.c_dtype == ULSC_F32);
+  bool uniform =
+      desc.a_dtype == desc.b_dtype && (desc.c_dtype == desc.a_dtype || desc.c_dtype == ULSC_F32);
   bool rowMajor = desc.c_n == 1 || desc.n == 1;
   Primitive *primitive = nullptr;
   if (desc.k > 0 && rowMajor && uniform && isReady(desc.a_dtype) && isReady(desc.c_dtype))
@@ -159,9 +158,8 @@ void CpuGemm::run(const ulsc_gemm_desc &given, const void *a, const void *b, voi
   primitive->a.set_data_handle(const_cast<void *>(a));
   primitive->b.set_data_handle(const_cast<void *>(b));
   primitive->c.set_data_handle(c);
-  std::unordered_map<int, dnnl::memory> arguments{{DNNL_ARG_SRC, primitive->a},
-                                                  {DNNL_ARG_WEIGHTS, primitive->b},
-                                                  {DNNL_ARG_DST, primitive->c}};
+  std::unordered_map<int, dnnl::memory> arguments{
+      {DNNL_ARG_SRC, primitive->a}, {DNNL_ARG_WEIGHTS, primitive->b}, {DNNL_ARG_DST, primitive->c}};
   if (primitive->scratchpad) {
     primitive->scratchpad->set_data_handle(workspace);
     arguments.insert({DNNL_ARG_SCRATCHPAD, *primitive->scratchpad});

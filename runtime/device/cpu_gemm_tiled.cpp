@@ -1,5 +1,6 @@
-// GEMMs whose operands oneDNN can't take as they lie: 16-bit values on a CPU without fast 16-bit products,
-// and matrices with neither unit stride. Tiles of such operands become contiguous f32 in the workspace.
+// GEMMs whose operands oneDNN can't take as they lie: 16-bit values on a CPU without fast 16-bit
+// products, and matrices with neither unit stride. Tiles of such operands become contiguous f32 in
+// the workspace.
 #include "core/error.h"
 #include "core/numeric.h"
 #include "device/cpu_gemm.h"
@@ -51,7 +52,8 @@ bool isDirect(const View &view, int64_t rows, int64_t columns) {
 Operand direct(const View &view, int64_t rows, int64_t columns) {
   bool transpose = !isRowMajor(view, rows, columns);
   // A leading dimension only has to be large enough where there is a single row.
-  int64_t leading = transpose ? std::max(view.columnStride, rows) : std::max(view.rowStride, columns);
+  int64_t leading =
+      transpose ? std::max(view.columnStride, rows) : std::max(view.rowStride, columns);
   return {reinterpret_cast<float *>(view.data), transpose, leading};
 }
 
@@ -65,7 +67,8 @@ void readRow(const View &view, float *target, int64_t count, int64_t stride) {
     toFloat(view.data + i * bytes, view.dtype, target + i, 1);
 }
 
-// Copies rows x columns of `view` to `target`, keeping its orientation, so that runs stay contiguous.
+// Copies rows x columns of `view` to `target`, keeping its orientation, so that runs stay
+// contiguous.
 Operand pack(const View &view, int64_t rows, int64_t columns, float *target, int threads) {
   bool transpose = view.rowStride == 1 && view.columnStride != 1;
   int64_t outer = transpose ? columns : rows, inner = transpose ? rows : columns;
@@ -112,7 +115,8 @@ struct Tiling {
   int64_t floats() const { return floatsA() + floatsB() + floatsC(); }
 };
 
-// Halves the longest side that takes room until the tiles fit. Square-ish tiles repack each value least often.
+// Halves the longest side that takes room until the tiles fit. Square-ish tiles repack each value
+// least often.
 Tiling chooseTiling(const ulsc_gemm_desc &d, bool packA, bool packB, bool packC, int64_t bytes) {
   Tiling tiling{packA, packB, packC, d.m, d.n, d.k};
   while (tiling.floats() * int64_t(sizeof(float)) > bytes) {
@@ -196,9 +200,10 @@ void runTiledGemm(const ulsc_gemm_desc &d, const void *a, const void *b, void *c
   };
   bool packA = !isDirect(view(a, d.a_dtype, 0, d.a_m, d.a_k, 0), d.m, d.k);
   bool packB = !isDirect(view(b, d.b_dtype, 0, d.b_k, d.b_n, 0), d.k, d.n);
-  bool packC = d.c_dtype != ULSC_F32 ||
-               !isRowMajor(view(c, d.c_dtype, 0, d.c_m, d.c_n, 0), d.m, d.n);
-  // Many small matrices: one thread each, with its share of the workspace. Few: all threads on each.
+  bool packC =
+      d.c_dtype != ULSC_F32 || !isRowMajor(view(c, d.c_dtype, 0, d.c_m, d.c_n, 0), d.m, d.n);
+  // Many small matrices: one thread each, with its share of the workspace. Few: all threads on
+  // each.
   int workers = threads;
   while (workers > 1 && bytes / workers < smallestWorkspace)
     --workers;
@@ -227,7 +232,8 @@ void ulsc_gemm_tile(int64_t transpose_a, int64_t transpose_b, int64_t m, int64_t
                     float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
                     float beta, float *c, int64_t ldc) {
   using namespace ulsc::runtime;
-  // oneDNN keeps to the calling thread inside a parallel region. A launch of a single chunk runs outside one.
+  // oneDNN keeps to the calling thread inside a parallel region. A launch of a single chunk runs
+  // outside one.
   int threads = insideThreads() ? 1 : omp_get_max_threads();
   if (threads > 1)
     omp_set_num_threads(1);

@@ -8,8 +8,8 @@
 
 namespace ulsc::runtime {
 
-/// Work is submitted in program order to the device's one compute stream; `synchronize` waits for it. A
-/// backend whose arena the host can't address copies through `read` and `write`.
+/// Work is submitted in program order to the device's one compute stream; `synchronize` waits for
+/// it. A backend whose arena the host can't address copies through `read` and `write`.
 class Device {
 public:
   virtual ~Device() = default;

@@ -26,7 +26,8 @@ int allowedCores() {
   return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-// Launchers bind each rank to a core or socket unless told otherwise; a lone process was bound by its user.
+// Launchers bind each rank to a core or socket unless told otherwise; a lone process was bound by
+// its user.
 bool wasLaunched() {
   return std::getenv("OMPI_COMM_WORLD_LOCAL_RANK") || std::getenv("SLURM_LOCALID") ||
          std::getenv("PMIX_RANK");

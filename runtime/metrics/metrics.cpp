@@ -73,9 +73,7 @@ std::string keptLines(const std::string &path, int64_t firstStep) {
 }
 
 // Open MPI gives ranks a pseudo-terminal even when mpirun itself writes to a file.
-bool isOnTerminal() {
-  return isatty(STDOUT_FILENO) && !std::getenv("OMPI_COMM_WORLD_RANK");
-}
+bool isOnTerminal() { return isatty(STDOUT_FILENO) && !std::getenv("OMPI_COMM_WORLD_RANK"); }
 
 } // namespace
 

@@ -1,5 +1,6 @@
-// Every kind of collective on real ranks, against what the data of all ranks gives. Run under mpirun; exits
-// with 1 on the first difference. With a number of megabytes as argument it measures an all-reduce instead.
+// Every kind of collective on real ranks, against what the data of all ranks gives. Run under
+// mpirun; exits with 1 on the first difference. With a number of megabytes as argument it measures
+// an all-reduce instead.
 #include "comm/communicator.h"
 #include "core/clock.h"
 #include "core/error.h"
@@ -14,13 +15,16 @@ using namespace ulsc::runtime;
 namespace {
 
 // Element i of rank r's operand: small integers, so that sums are exact in every dtype.
-float valueOf(int rank, int64_t index) { return static_cast<float>((index * 7 + rank * 13) % 9 - 4); }
+float valueOf(int rank, int64_t index) {
+  return static_cast<float>((index * 7 + rank * 13) % 9 - 4);
+}
 
 struct Buffer {
   std::vector<char> bytes;
   int32_t dtype;
 
-  Buffer(int64_t elements, int32_t dtype) : bytes(elements * dtypeSize(dtype), char(0x7e)), dtype(dtype) {}
+  Buffer(int64_t elements, int32_t dtype)
+      : bytes(elements * dtypeSize(dtype), char(0x7e)), dtype(dtype) {}
   void set(int64_t index, float value) {
     char *place = bytes.data() + index * dtypeSize(dtype);
     if (dtype == ULSC_I32)
@@ -75,7 +79,8 @@ public:
       bool blocks = test.kind == ULSC_REDUCE_SCATTER || test.kind == ULSC_ALL_TO_ALL;
       int64_t ranks = members(test.group).size();
       int64_t in = test.elements[i] * (blocks ? ranks : 1);
-      int64_t out = test.elements[i] * (test.kind == ULSC_ALL_GATHER || test.kind == ULSC_ALL_TO_ALL ? ranks : 1);
+      int64_t out = test.elements[i] *
+                    (test.kind == ULSC_ALL_GATHER || test.kind == ULSC_ALL_TO_ALL ? ranks : 1);
       state.elements.push_back(in);
       state.inputs.emplace_back(in, test.dtypes[i]);
       state.outputs.emplace_back(out, test.dtypes[i]);
@@ -94,8 +99,13 @@ public:
       state.inputPointers.push_back(input);
       state.outputPointers.push_back(output);
     }
-    state.desc = {test.kind, test.reduction, test.group, int32_t(test.elements.size()),
-                  state.elements.data(), test.dtypes.data(), slot};
+    state.desc = {test.kind,
+                  test.reduction,
+                  test.group,
+                  int32_t(test.elements.size()),
+                  state.elements.data(),
+                  test.dtypes.data(),
+                  slot};
     communicator.start(state.desc, state.inputPointers.data(), state.outputPointers.data(), slot);
   }
 
@@ -108,8 +118,9 @@ public:
       for (int64_t j = 0; j < count; ++j) {
         float want = expected(test, i, j);
         if (result.at(j) != want)
-          endJob("collectives test", concat("kind ", test.kind, " group ", test.group, " operand ", i, " element ",
-                                            j, " is ", result.at(j), ", not ", want));
+          endJob("collectives test",
+                 concat("kind ", test.kind, " group ", test.group, " operand ", i, " element ", j,
+                        " is ", result.at(j), ", not ", want));
       }
     }
   }
@@ -216,8 +227,8 @@ void measure(Communicator &communicator, int64_t megabytes) {
       best = std::min(best, communicator.maximum(secondsNow() - begin));
     }
     if (communicator.rank() == 0)
-      std::printf("kind %d, %lld MB on %d ranks: %.1f ms\n", kind, static_cast<long long>(megabytes),
-                  communicator.ranks(), best * 1e3);
+      std::printf("kind %d, %lld MB on %d ranks: %.1f ms\n", kind,
+                  static_cast<long long>(megabytes), communicator.ranks(), best * 1e3);
   }
 }
 

@@ -1,8 +1,8 @@
-// A tiny hand-written program in place of a compiled one, for tests of the runtime alone. It learns a table:
-// loss = 1/(2N) sum over tokens |W[token] - target / 50|^2 + |b|^2 / 2, by SGD with momentum. W's rows are cut
-// over "tp" (50 of 52 rows are logical), b is bf16 with an f32 master and is held by all.
-// Compile with -DDP=n -DTP=n. With FAKE_SLEEP_MS set, each step takes that long; with FAKE_NAN_AT=n, step n
-// gives a loss that is not a number.
+// A tiny hand-written program in place of a compiled one, for tests of the runtime alone. It learns
+// a table: loss = 1/(2N) sum over tokens |W[token] - target / 50|^2 + |b|^2 / 2, by SGD with
+// momentum. W's rows are cut over "tp" (50 of 52 rows are logical), b is bf16 with an f32 master
+// and is held by all. Compile with -DDP=n -DTP=n. With FAKE_SLEEP_MS set, each step takes that
+// long; with FAKE_NAN_AT=n, step n gives a loss that is not a number.
 #include "ulsc/RuntimeABI.h"
 
 #include <math.h>
@@ -21,27 +21,49 @@
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-enum { batch = 8, seq = 16, vocabulary = 50, paddedRows = 52, columns = 4, biasSize = 3, microbatches = 2 };
+enum {
+  batch = 8,
+  seq = 16,
+  vocabulary = 50,
+  paddedRows = 52,
+  columns = 4,
+  biasSize = 3,
+  microbatches = 2
+};
 enum { rows = paddedRows / TP, local = rows * columns, micro = batch / DP / microbatches };
 // Places in the arena.
-enum { tokensAt = 0, targetsAt = 8192, weightAt = 16384, momentAt = 20480, gradientAt = 24576, biasAt = 28672,
-       masterAt = 28736, biasMomentAt = 28800, biasGradientAt = 28864, scratchAt = 28928 };
+enum {
+  tokensAt = 0,
+  targetsAt = 8192,
+  weightAt = 16384,
+  momentAt = 20480,
+  gradientAt = 24576,
+  biasAt = 28672,
+  masterAt = 28736,
+  biasMomentAt = 28800,
+  biasGradientAt = 28864,
+  scratchAt = 28928
+};
 
-#define TENSOR_W(role, offset)                                                                              \
-  "{\"name\":\"table.weight\",\"role\":\"" role "\",\"parameter\":\"table.weight\",\"dtype\":\"f32\","      \
-  "\"offset\":" offset ",\"shape\":[52,4],\"logical_shape\":[50,4],\"external_shape\":[50,4],"              \
-  "\"sharding\":[[\"tp\"],[]],\"replicated_over\":[\"dp\"],\"init\":{\"kind\":\"normal\",\"std\":0.5},"     \
+#define TENSOR_W(role, offset)                                                                     \
+  "{\"name\":\"table.weight\",\"role\":\"" role                                                    \
+  "\",\"parameter\":\"table.weight\",\"dtype\":\"f32\","                                           \
+  "\"offset\":" offset ",\"shape\":[52,4],\"logical_shape\":[50,4],\"external_shape\":[50,4],"     \
+  "\"sharding\":[[\"tp\"],[]],\"replicated_over\":[\"dp\"],\"init\":{\"kind\":\"normal\",\"std\":" \
+  "0.5},"                                                                                          \
   "\"trainable\":true,\"group\":0}"
-#define TENSOR_B(role, offset, dtype)                                                                       \
-  "{\"name\":\"bias\",\"role\":\"" role "\",\"parameter\":\"bias\",\"dtype\":\"" dtype "\",\"offset\":"     \
-  offset ",\"shape\":[3],\"logical_shape\":[3],\"external_shape\":[3],\"sharding\":[[]],"                   \
-  "\"replicated_over\":[\"dp\",\"tp\"],\"init\":{\"kind\":\"ones\"},\"trainable\":true,\"group\":1}"
+#define TENSOR_B(role, offset, dtype)                                                              \
+  "{\"name\":\"bias\",\"role\":\"" role "\",\"parameter\":\"bias\",\"dtype\":\"" dtype             \
+  "\",\"offset\":" offset                                                                          \
+  ",\"shape\":[3],\"logical_shape\":[3],\"external_shape\":[3],\"sharding\":[[]],"                 \
+  "\"replicated_over\":[\"dp\",\"tp\"],\"init\":{\"kind\":\"ones\"},\"trainable\":true,\"group\":" \
+  "1}"
 #define MICRO_OF(dp) MICRO_##dp
 #define MICRO_1 "4"
 #define MICRO_2 "2"
 #define MICRO_4 "1"
 #define MICRO_TEXT(dp) MICRO_OF(dp)
-#define INPUT(offset)                                                                                       \
+#define INPUT(offset)                                                                              \
   "{\"offset\":" offset ",\"shape\":[2," MICRO_TEXT(DP) ",16],\"dtype\":\"i32\"}"
 
 const char ulsc_manifest[] =
@@ -49,23 +71,36 @@ const char ulsc_manifest[] =
     "\"config\":\"{\\\"model_type\\\": \\\"fake\\\"}\",\"parameters\":203,\"flops_per_step\":1,"
     "\"vocabulary\":50,\"weight_prefix\":\"model.\"},"
     "\"compile\":{\"dtype\":\"f32\",\"optimizer\":\"sgd\",\"dropout\":false},"
-    "\"mesh\":{\"axes\":[{\"name\":\"dp\",\"size\":" TEXT(DP) "},{\"name\":\"tp\",\"size\":" TEXT(TP) "}]},"
-    "\"batch\":{\"global\":8,\"micro\":" MICRO_TEXT(DP) ",\"microbatches\":2,\"seq\":16,\"data_axes\":[\"dp\"]},"
-    "\"arena\":{\"bytes\":32768,\"threads\":4,\"categories\":{\"parameters\":4096,\"gradients\":4096,"
-    "\"optimizer\":4096,\"temporaries\":20480}},"
-    "\"inputs\":{\"tokens\":" INPUT("0") ",\"targets\":" INPUT("8192") "},"
-    "\"tensors\":[" TENSOR_W("parameter", "16384") "," TENSOR_W("moment1", "20480") ","
-    TENSOR_W("gradient", "24576") "," TENSOR_B("parameter", "28672", "bf16") ","
-    TENSOR_B("master", "28736", "f32") "," TENSOR_B("moment1", "28800", "f32") ","
-    TENSOR_B("gradient", "28864", "f32") "],"
-    "\"groups_optimizer\":[{\"match\":\"*\",\"weight_decay_scale\":1,\"lr_scale\":1},"
-    "{\"match\":\"bias\",\"weight_decay_scale\":0.5,\"lr_scale\":0.5}],"
-    "\"groups\":[{\"axes\":[\"dp\",\"tp\"]},{\"axes\":[\"dp\"]},{\"axes\":[\"tp\"]}],"
-    "\"collectives\":[{\"kind\":\"all_reduce\",\"source\":\"loss\"},{\"kind\":\"all_reduce\",\"source\":\"gradients\"},"
-    "{\"kind\":\"all_reduce\",\"source\":\"norm\"}],"
-    "\"collective_slots\":2,\"hyperparameters\":{\"lr\":0.5,\"momentum\":0.9,\"weight_decay\":0,\"clip_grad\":0}}";
+    "\"mesh\":{\"axes\":[{\"name\":\"dp\",\"size\":" TEXT(DP) "},{\"name\":\"tp\",\"size\":" TEXT(
+        TP) "}]},"
+            "\"batch\":{\"global\":8,\"micro\":" MICRO_TEXT(
+                DP) ",\"microbatches\":2,\"seq\":16,\"data_axes\":[\"dp\"]},"
+                    "\"arena\":{\"bytes\":32768,\"threads\":4,\"categories\":{\"parameters\":4096,"
+                    "\"gradients\":4096,"
+                    "\"optimizer\":4096,\"temporaries\":20480}},"
+                    "\"inputs\":{\"tokens\":" INPUT("0") ",\"targets\":" INPUT(
+                        "8192") "},"
+                                "\"tensors\":[" TENSOR_W("parameter", "16384") "," TENSOR_W(
+                                    "moment1",
+                                    "20480") "," TENSOR_W("gradient",
+                                                          "24576") "," TENSOR_B("parameter",
+                                                                                "28672",
+                                                                                "bf16") "," TENSOR_B("master",
+                                                                                                     "28736",
+                                                                                                     "f32") "," TENSOR_B("moment1",
+                                                                                                                         "28800",
+                                                                                                                         "f32") "," TENSOR_B("gradient",
+                                                                                                                                             "28864",
+                                                                                                                                             "f32") "],"
+                                                                                                                                                    "\"groups_optimizer\":[{\"match\":\"*\",\"weight_decay_scale\":1,\"lr_scale\":1},"
+                                                                                                                                                    "{\"match\":\"bias\",\"weight_decay_scale\":0.5,\"lr_scale\":0.5}],"
+                                                                                                                                                    "\"groups\":[{\"axes\":[\"dp\",\"tp\"]},{\"axes\":[\"dp\"]},{\"axes\":[\"tp\"]}],"
+                                                                                                                                                    "\"collectives\":[{\"kind\":\"all_reduce\",\"source\":\"loss\"},{\"kind\":\"all_reduce\",\"source\":\"gradients\"},"
+                                                                                                                                                    "{\"kind\":\"all_reduce\",\"source\":\"norm\"}],"
+                                                                                                                                                    "\"collective_slots\":2,\"hyperparameters\":{\"lr\":0.5,\"momentum\":0.9,\"weight_decay\":0,\"clip_grad\":0}}";
 
-static void reduce(ulsc_context *context, int group, int identifier, float *values, int64_t count, int slot) {
+static void reduce(ulsc_context *context, int group, int identifier, float *values, int64_t count,
+                   int slot) {
   const int32_t dtype = ULSC_F32;
   ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, group, 1, &count, &dtype, identifier};
   void *buffer = values;
@@ -74,7 +109,8 @@ static void reduce(ulsc_context *context, int group, int identifier, float *valu
 }
 
 // Rows [begin, end) of the update; arguments are weight, moment, gradient.
-static void updateTable(ulsc_context *context, void *const *arguments, int64_t begin, int64_t end, int64_t thread) {
+static void updateTable(ulsc_context *context, void *const *arguments, int64_t begin, int64_t end,
+                        int64_t thread) {
   const ulsc_control *control = context->control;
   float *weight = arguments[0], *moment = arguments[1], *gradient = arguments[2];
   for (int64_t i = begin * columns; i < end * columns; ++i) {
@@ -88,7 +124,8 @@ static void updateTable(ulsc_context *context, void *const *arguments, int64_t b
 static float accumulate(ulsc_context *context) {
   const int32_t *tokens = (const int32_t *)(context->arena + tokensAt);
   const int32_t *targets = (const int32_t *)(context->arena + targetsAt);
-  float *weight = (float *)(context->arena + weightAt), *gradient = (float *)(context->arena + gradientAt);
+  float *weight = (float *)(context->arena + weightAt),
+        *gradient = (float *)(context->arena + gradientAt);
   int64_t first = context->control->coordinates[1] * rows;
   double loss = 0;
   memset(gradient, 0, local * sizeof(float));
@@ -107,7 +144,8 @@ static float accumulate(ulsc_context *context) {
 
 static void updateBias(ulsc_context *context) {
   const ulsc_control *control = context->control;
-  float *master = (float *)(context->arena + masterAt), *moment = (float *)(context->arena + biasMomentAt);
+  float *master = (float *)(context->arena + masterAt),
+        *moment = (float *)(context->arena + biasMomentAt);
   float *gradient = (float *)(context->arena + biasGradientAt);
   uint16_t *stored = (uint16_t *)(context->arena + biasAt);
   for (int i = 0; i < biasSize; ++i) {
@@ -126,7 +164,8 @@ void ulsc_step(ulsc_context *context) {
   if (sleep)
     usleep(1000 * atoi(sleep));
   float *scratch = (float *)(context->arena + scratchAt);
-  float *gradient = (float *)(context->arena + gradientAt), *master = (float *)(context->arena + masterAt);
+  float *gradient = (float *)(context->arena + gradientAt),
+        *master = (float *)(context->arena + masterAt);
   scratch[0] = accumulate(context);
   scratch[1] = control->stop_requested;
   reduce(context, 0, 0, scratch, 2, 0);
@@ -135,7 +174,8 @@ void ulsc_step(ulsc_context *context) {
   for (int i = 0; i < local; ++i)
     scratch[2] += gradient[i] * gradient[i];
   reduce(context, 2, 2, scratch + 2, 1, 0);
-  void *arguments[] = {context->arena + weightAt, context->arena + momentAt, context->arena + gradientAt};
+  void *arguments[] = {context->arena + weightAt, context->arena + momentAt,
+                       context->arena + gradientAt};
   float biasLoss = 0;
   for (int i = 0; i < biasSize; ++i)
     biasLoss += 0.5f * master[i] * master[i];

@@ -15,7 +15,7 @@ def external_shapes(module):
     shapes = {}
     for name, sizes, rest in PARAM.findall(module):
         shape = [int(size) for size in sizes.split("x") if size]
-        logical = re.search(r"logical_shape array<i64: ([\d, ]+)>", rest)
+        logical = re.search(r"logical_shape \[([\d, ]+)\]", rest)
         if logical:
             shape = [int(size) for size in logical[1].split(",")]
         external = re.search(r"external (\[\[.*?\]\])", rest)

@@ -18,5 +18,5 @@
 // RUN: ulsc compile %S/models/gpt2.json --mesh tp=4 --seq 128 --batch 2 --emit=graph -o %t 2>&1 | FileCheck %s --check-prefix=GPT2
 // RUN: FileCheck %s --check-prefix=PADDED --input-file=%t
 // PADDED: uls.param @transformer.wte.weight : tensor<50260x768xf32>
-// PADDED-SAME: logical_shape array<i64: 50257, 768>
+// PADDED-SAME: logical_shape [50257, 768]
 // PADDED: vocabulary 50257

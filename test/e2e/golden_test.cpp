@@ -1,11 +1,12 @@
-//===- golden_test.cpp - PyTorch's numbers -----------------------------------------------------===//
+//===- golden_test.cpp - PyTorch's numbers
+//-----------------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===---------------------------------------------------------------------------------------===//
 //
-// The same weights and tokens as PyTorch (test/golden/README.md says how those numbers were made and what
-// each tolerance can tell apart).
+// The same weights and tokens as PyTorch (test/golden/README.md says how those numbers were made
+// and what each tolerance can tell apart).
 //
 //===---------------------------------------------------------------------------------------===//
 
@@ -24,9 +25,11 @@ namespace {
 std::string text(const json &number) { return number.dump(); }
 
 Words recipeFlags(const json &recipe) {
-  Words flags{"--lr", text(recipe["lr"]), "--weight-decay", text(recipe["weight_decay"]),
-              "--clip-grad", text(recipe["clip_grad"]), "--lr-schedule",
-              recipe["lr_schedule"].get<std::string>(), "--dropout", "0"};
+  Words flags{"--lr",           text(recipe["lr"]),
+              "--weight-decay", text(recipe["weight_decay"]),
+              "--clip-grad",    text(recipe["clip_grad"]),
+              "--lr-schedule",  recipe["lr_schedule"].get<std::string>(),
+              "--dropout",      "0"};
   if (recipe["optimizer"] == "adamw")
     for (const std::string &word :
          {std::string("--betas"), text(recipe["betas"][0]) + "," + text(recipe["betas"][1]),
@@ -49,8 +52,10 @@ protected:
     std::filesystem::path directory = goldenDirectory(GetParam());
     json golden = readJson(directory / "golden.json");
     const json &section = golden[optimizer];
-    Words compileFlags{"--seq",   text(golden["data"]["seq"]), "--batch", text(golden["data"]["batch"]),
-                       "--dtype", dtype, "--optimizer", optimizer};
+    Words compileFlags{"--seq",       text(golden["data"]["seq"]),
+                       "--batch",     text(golden["data"]["batch"]),
+                       "--dtype",     dtype,
+                       "--optimizer", optimizer};
     if (!mesh.empty())
       compileFlags.insert(compileFlags.end(), {"--mesh", mesh});
     std::filesystem::path program = compile(directory, compileFlags);
@@ -87,8 +92,8 @@ TEST_P(Golden, GradientsOfTheFirstStep) {
                           text(golden["data"]["batch"]), "--dtype", "f32", "--optimizer", "adamw"});
   std::filesystem::path dump = scratchDirectory("gradients-" + GetParam());
   train(program, 1,
-        {"--weights", directory / "model.safetensors", "--data", directory / "tokens.bin", "--steps",
-         "1", "--dropout", "0", "--dump-gradients", dump});
+        {"--weights", directory / "model.safetensors", "--data", directory / "tokens.bin",
+         "--steps", "1", "--dropout", "0", "--dump-gradients", dump});
   std::map<std::string, Tensor> gradients = readSlices(dump, "step-");
   const json &expected = golden["step0_gradients"];
   ASSERT_FALSE(expected.empty());
@@ -104,7 +109,8 @@ TEST_P(Golden, GradientsOfTheFirstStep) {
     for (size_t i = 0; i < entry["indices"].size(); ++i) {
       int64_t index = entry["indices"][i];
       double value = entry["values"][i];
-      EXPECT_NEAR(it->second.values[index], value, 2e-5 * largest + 1e-9) << name << " at " << index;
+      EXPECT_NEAR(it->second.values[index], value, 2e-5 * largest + 1e-9)
+          << name << " at " << index;
     }
   }
 }

@@ -23,7 +23,8 @@
 using namespace ulsc::test;
 namespace fs = std::filesystem;
 
-/// Environment of every process: more ranks than cores, and root in containers, are normal in tests.
+/// Environment of every process: more ranks than cores, and root in containers, are normal in
+/// tests.
 static Environment baseEnvironment() {
   return {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
           {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
@@ -106,15 +107,17 @@ static std::string joined(const Words &words) {
   return text;
 }
 
-/// Programs are kept by what they were made from, for the tests of one run and for the next as long as the compiler
-/// is the same.
-fs::path ulsc::test::compile(const fs::path &model, const Words &arguments, const fs::path &report) {
+/// Programs are kept by what they were made from, for the tests of one run and for the next as long
+/// as the compiler is the same.
+fs::path ulsc::test::compile(const fs::path &model, const Words &arguments,
+                             const fs::path &report) {
   fs::path compiler = fs::path(ULSC_BUILD_DIR) / "bin" / "ulsc";
   fs::path runtime = fs::path(ULSC_BUILD_DIR) / "lib" / "libulsc_runtime.a";
   auto stamp = [](const fs::path &file) {
     return std::to_string(fs::last_write_time(file).time_since_epoch().count());
   };
-  std::string key = model.string() + "\n" + joined(arguments) + "\n" + stamp(compiler) + stamp(runtime);
+  std::string key =
+      model.string() + "\n" + joined(arguments) + "\n" + stamp(compiler) + stamp(runtime);
   fs::path directory = fs::path(ULSC_BUILD_DIR) / "test" / "e2e" / "programs";
   fs::create_directories(directory);
   fs::path program = directory / std::to_string(std::hash<std::string>{}(key));
@@ -153,9 +156,9 @@ std::vector<StepMetrics> ulsc::test::readMetrics(const fs::path &file) {
 std::vector<StepMetrics> ulsc::test::train(const fs::path &program, int ranks, Words arguments,
                                            const Environment &environment) {
   static int runs = 0;
-  fs::path metrics = scratchDirectory("metrics-" + std::to_string(::getpid()) + "-" +
-                                      std::to_string(runs++)) /
-                     "metrics.jsonl";
+  fs::path metrics =
+      scratchDirectory("metrics-" + std::to_string(::getpid()) + "-" + std::to_string(runs++)) /
+      "metrics.jsonl";
   arguments.insert(arguments.end(), {"--metrics", metrics});
   Words command = launch(program, ranks, arguments);
   Outcome outcome = run(command, environment);

@@ -32,8 +32,8 @@ std::filesystem::path scratchDirectory(const std::string &name);
 /// The repository's `test/golden/<model>`.
 std::filesystem::path goldenDirectory(const std::string &model);
 
-/// Compiles `model` (a file or directory) with `ulsc compile` into `name`; fails the test when that fails.
-/// The same arguments give the same program without compiling again.
+/// Compiles `model` (a file or directory) with `ulsc compile` into `name`; fails the test when that
+/// fails. The same arguments give the same program without compiling again.
 std::filesystem::path compile(const std::filesystem::path &model, const Words &arguments,
                               const std::filesystem::path &report = {});
 
@@ -61,7 +61,8 @@ struct Tensor {
   std::vector<double> values;
 };
 
-/// Tensors by name of all files in `directory` whose names begin with `prefix` (slices with offsets in the metadata).
+/// Tensors by name of all files in `directory` whose names begin with `prefix` (slices with offsets
+/// in the metadata).
 std::map<std::string, Tensor> readSlices(const std::filesystem::path &directory,
                                          const std::string &prefix);
 

@@ -1,4 +1,5 @@
-//===- mesh_test.cpp - Every mesh trains as one rank does ----------------------------------------===//
+//===- mesh_test.cpp - Every mesh trains as one rank does
+//----------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -26,15 +27,15 @@ struct Training {
 
 /// Trains with dropout on, from the same seed whatever the mesh.
 Training trainOn(const Case &c) {
-  Words flags{"--seq", "32", "--batch", "16", "--microbatches", std::to_string(c.microbatches),
+  Words flags{"--seq",     "32", "--batch", "16", "--microbatches", std::to_string(c.microbatches),
               "--dropout", "on"};
   if (!c.mesh.empty())
     flags.insert(flags.end(), {"--mesh", c.mesh});
   std::filesystem::path model = goldenDirectory(c.model);
   std::filesystem::path program = compile(model, flags);
   Training training;
-  training.gradients = scratchDirectory("mesh-" + c.model + "-" + c.mesh + "-" +
-                                        std::to_string(c.microbatches));
+  training.gradients =
+      scratchDirectory("mesh-" + c.model + "-" + c.mesh + "-" + std::to_string(c.microbatches));
   training.steps =
       train(program, c.ranks,
             {"--data", model / "tokens.bin", "--steps", std::to_string(kSteps), "--seed", "7",
@@ -58,7 +59,8 @@ TEST_P(Mesh, TrainsAsOneRank) {
   Training actual = trainOn(GetParam());
   ASSERT_EQ(actual.steps.size(), size_t(kSteps));
   for (int i = 0; i < kSteps; ++i) {
-    EXPECT_LE(relativeDifference(actual.steps[i].loss, expected.steps[i].loss), 1e-5) << "step " << i;
+    EXPECT_LE(relativeDifference(actual.steps[i].loss, expected.steps[i].loss), 1e-5)
+        << "step " << i;
     EXPECT_LE(relativeDifference(actual.steps[i].gradNorm, expected.steps[i].gradNorm), 1e-4)
         << "step " << i;
   }

@@ -1,4 +1,5 @@
-//===- slices.cpp - Whole tensors from the ranks' slices ----------------------------------------===//
+//===- slices.cpp - Whole tensors from the ranks' slices
+//----------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

@@ -1,14 +1,14 @@
-// Counts what a program really allocates. Preload the library and set ULSC_ALLOC_OUT (output.h); at its end each
-// rank writes
+// Counts what a program really allocates. Preload the library and set ULSC_ALLOC_OUT (output.h); at
+// its end each rank writes
 //
 //   {"rank": 0, "threshold": 1048576, "peak_bytes": 6291456, "peak_rss_bytes": 40000000,
 //    "callers": {"program": {"peak_bytes": 4194304, "allocations": 1}, "libmpi.so.40": {...}},
 //    "regions": [{"bytes": 4194304, "caller": "program"}, ...]}
 //
-// Only allocations and anonymous mappings of at least the threshold are counted. A caller is the object file that
-// the call returns to: the program itself (the runtime is linked into it), or a shared library. `regions` are the
-// largest mappings ever made, as large as they were when made. Mappings that libc makes for itself (the heap,
-// thread stacks) are not seen.
+// Only allocations and anonymous mappings of at least the threshold are counted. A caller is the
+// object file that the call returns to: the program itself (the runtime is linked into it), or a
+// shared library. `regions` are the largest mappings ever made, as large as they were when made.
+// Mappings that libc makes for itself (the heap, thread stacks) are not seen.
 #include "output.h"
 
 #include <dlfcn.h>
@@ -76,7 +76,8 @@ const char *baseName(const char *path) {
 
 int callerOf(const void *returnAddress) {
   Dl_info info = {};
-  const char *name = dladdr(returnAddress, &info) && info.dli_fname ? baseName(info.dli_fname) : "unknown";
+  const char *name =
+      dladdr(returnAddress, &info) && info.dli_fname ? baseName(info.dli_fname) : "unknown";
   if (!programName[0]) {
     char path[512];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -109,8 +110,9 @@ void addBlock(uintptr_t begin, uintptr_t end, int caller, bool isMapping) {
 }
 
 void noteRegion(size_t bytes, int caller) {
-  Region *smallest = std::min_element(regions, regions + mostRegions,
-                                      [](const Region &a, const Region &b) { return a.bytes < b.bytes; });
+  Region *smallest =
+      std::min_element(regions, regions + mostRegions,
+                       [](const Region &a, const Region &b) { return a.bytes < b.bytes; });
   if (bytes > smallest->bytes)
     *smallest = {bytes, caller};
 }
@@ -167,12 +169,15 @@ __attribute__((destructor)) void writeAll() {
   std::FILE *file = openOutput("ULSC_ALLOC_OUT", rank);
   if (!file)
     return;
-  std::sort(regions, regions + mostRegions, [](const Region &a, const Region &b) { return a.bytes > b.bytes; });
-  std::fprintf(file, "{\"rank\": %d, \"threshold\": %zu, \"peak_bytes\": %zu, \"peak_rss_bytes\": %zu,\n \"callers\": {",
+  std::sort(regions, regions + mostRegions,
+            [](const Region &a, const Region &b) { return a.bytes > b.bytes; });
+  std::fprintf(file,
+               "{\"rank\": %d, \"threshold\": %zu, \"peak_bytes\": %zu, \"peak_rss_bytes\": %zu,\n "
+               "\"callers\": {",
                rank, threshold, peak, peakResident());
   for (int i = 0; i < callerCount; ++i)
-    std::fprintf(file, "%s\n  \"%s\": {\"peak_bytes\": %zu, \"allocations\": %ld}", i ? "," : "", callers[i].name,
-                 callers[i].peak, callers[i].allocations);
+    std::fprintf(file, "%s\n  \"%s\": {\"peak_bytes\": %zu, \"allocations\": %ld}", i ? "," : "",
+                 callers[i].name, callers[i].peak, callers[i].allocations);
   std::fprintf(file, "},\n \"regions\": [");
   for (int i = 0; i < mostRegions && regions[i].bytes; ++i)
     std::fprintf(file, "%s\n  {\"bytes\": %zu, \"caller\": \"%s\"}", i ? "," : "", regions[i].bytes,
@@ -231,7 +236,8 @@ void free(void *pointer) {
 }
 
 void *mmap(void *address, size_t size, int protection, int flags, int file, off_t offset) {
-  auto result = reinterpret_cast<void *>(syscall(SYS_mmap, address, size, protection, flags, file, offset));
+  auto result =
+      reinterpret_cast<void *>(syscall(SYS_mmap, address, size, protection, flags, file, offset));
   if (result == MAP_FAILED)
     return result;
   auto begin = reinterpret_cast<uintptr_t>(result);

@@ -14,7 +14,8 @@ inline int launcherRank() {
   return 0;
 }
 
-/// Opens the file named by `variable`, "%r" replaced by the rank; without "%r" the rank is appended as
+/// Opens the file named by `variable`, "%r" replaced by the rank; without "%r" the rank is appended
+/// as
 /// ".<rank>". Null when the variable is not set.
 inline std::FILE *openOutput(const char *variable, int rank) {
   const char *value = std::getenv(variable);

@@ -1,16 +1,19 @@
-// Counts what a program really sends, through MPI's profiling interface, summed per logical collective.
+// Counts what a program really sends, through MPI's profiling interface, summed per logical
+// collective.
 //
-// The runtime announces a logical collective with MPI_Pcontrol(1, "<identifier>") before its first MPI call,
-// goes on with it by MPI_Pcontrol(2, "<identifier>"), and leaves it by MPI_Pcontrol(0). MPI calls elsewhere are
-// summed under "outside". Preload the library and set ULSC_PMPI_OUT (output.h); each rank writes
+// The runtime announces a logical collective with MPI_Pcontrol(1, "<identifier>") before its first
+// MPI call, goes on with it by MPI_Pcontrol(2, "<identifier>"), and leaves it by MPI_Pcontrol(0).
+// MPI calls elsewhere are summed under "outside". Preload the library and set ULSC_PMPI_OUT
+// (output.h); each rank writes
 //
 //   {"rank": 0, "ranks": 2, "collectives": {"0": {"calls": 3, "bytes": 96, "wire_bytes": 96,
 //     "mpi": {"MPI_Ialltoallv": {"calls": 3, "bytes": 96}, ...}}}, "outside": {...}}
 //
-// `calls` counts logical calls. `bytes` is the report's: the larger of one rank's input and output, summed over
-// calls. A logical call may take several MPI functions one after the other (all-reduce: exchange, then gather),
-// each moving the whole payload, so it is the largest sum of any one function. `wire_bytes` uses nccl-tests'
-// factors: 2(n-1)/n of the payload for all-reduce, (n-1)/n for the others, 1 for a message.
+// `calls` counts logical calls. `bytes` is the report's: the larger of one rank's input and output,
+// summed over calls. A logical call may take several MPI functions one after the other (all-reduce:
+// exchange, then gather), each moving the whole payload, so it is the largest sum of any one
+// function. `wire_bytes` uses nccl-tests' factors: 2(n-1)/n of the payload for all-reduce, (n-1)/n
+// for the others, 1 for a message.
 #include "output.h"
 
 #include <mpi.h>
@@ -77,12 +80,12 @@ void countCollective(const char *function, double bytes, MPI_Comm communicator, 
 }
 
 void writeCount(std::FILE *file, const LogicalCount &logical) {
-  std::fprintf(file, "{\"calls\": %ld, \"bytes\": %.0f, \"wire_bytes\": %.17g, \"mpi\": {", logical.calls,
-               logical.bytes(), logical.wireBytes);
+  std::fprintf(file, "{\"calls\": %ld, \"bytes\": %.0f, \"wire_bytes\": %.17g, \"mpi\": {",
+               logical.calls, logical.bytes(), logical.wireBytes);
   const char *separator = "";
   for (const auto &entry : logical.functions) {
-    std::fprintf(file, "%s\"%s\": {\"calls\": %ld, \"bytes\": %.0f}", separator, entry.first.c_str(),
-                 entry.second.calls, entry.second.bytes);
+    std::fprintf(file, "%s\"%s\": {\"calls\": %ld, \"bytes\": %.0f}", separator,
+                 entry.first.c_str(), entry.second.calls, entry.second.bytes);
     separator = ", ";
   }
   std::fprintf(file, "}}");
@@ -94,7 +97,8 @@ void writeAll() {
   std::FILE *file = openOutput("ULSC_PMPI_OUT", rank);
   if (!file)
     return;
-  std::fprintf(file, "{\"rank\": %d, \"ranks\": %d, \"collectives\": {", rank, sizeOf(MPI_COMM_WORLD));
+  std::fprintf(file, "{\"rank\": %d, \"ranks\": %d, \"collectives\": {", rank,
+               sizeOf(MPI_COMM_WORLD));
   const char *separator = "";
   for (const auto &entry : counts) {
     std::fprintf(file, "%s\n  \"%s\": ", separator, entry.first.c_str());
@@ -139,62 +143,67 @@ int MPI_Iallreduce(const void *in, void *out, int n, MPI_Datatype type, MPI_Op o
   return PMPI_Iallreduce(in, out, n, type, op, comm, request);
 }
 
-int MPI_Reduce_scatter_block(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+int MPI_Reduce_scatter_block(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm) {
   countCollective("MPI_Reduce_scatter_block", bytesOf(n, type) * sizeOf(comm), comm);
   return PMPI_Reduce_scatter_block(in, out, n, type, op, comm);
 }
 
-int MPI_Ireduce_scatter_block(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                              MPI_Request *request) {
+int MPI_Ireduce_scatter_block(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm, MPI_Request *request) {
   countCollective("MPI_Ireduce_scatter_block", bytesOf(n, type) * sizeOf(comm), comm);
   return PMPI_Ireduce_scatter_block(in, out, n, type, op, comm, request);
 }
 
-int MPI_Allgather(const void *in, int n, MPI_Datatype type, void *out, int m, MPI_Datatype outType, MPI_Comm comm) {
+int MPI_Allgather(const void *in, int n, MPI_Datatype type, void *out, int m, MPI_Datatype outType,
+                  MPI_Comm comm) {
   countCollective("MPI_Allgather", bytesOf(m, outType) * sizeOf(comm), comm);
   return PMPI_Allgather(in, n, type, out, m, outType, comm);
 }
 
-int MPI_Iallgather(const void *in, int n, MPI_Datatype type, void *out, int m, MPI_Datatype outType, MPI_Comm comm,
-                   MPI_Request *request) {
+int MPI_Iallgather(const void *in, int n, MPI_Datatype type, void *out, int m, MPI_Datatype outType,
+                   MPI_Comm comm, MPI_Request *request) {
   countCollective("MPI_Iallgather", bytesOf(m, outType) * sizeOf(comm), comm);
   return PMPI_Iallgather(in, n, type, out, m, outType, comm, request);
 }
 
-int MPI_Allgatherv(const void *in, int n, MPI_Datatype type, void *out, const int *outCounts, const int *offsets,
-                   MPI_Datatype outType, MPI_Comm comm) {
+int MPI_Allgatherv(const void *in, int n, MPI_Datatype type, void *out, const int *outCounts,
+                   const int *offsets, MPI_Datatype outType, MPI_Comm comm) {
   countCollective("MPI_Allgatherv", bytesOf(sum(outCounts, comm), outType), comm);
   return PMPI_Allgatherv(in, n, type, out, outCounts, offsets, outType, comm);
 }
 
-int MPI_Iallgatherv(const void *in, int n, MPI_Datatype type, void *out, const int *outCounts, const int *offsets,
-                    MPI_Datatype outType, MPI_Comm comm, MPI_Request *request) {
+int MPI_Iallgatherv(const void *in, int n, MPI_Datatype type, void *out, const int *outCounts,
+                    const int *offsets, MPI_Datatype outType, MPI_Comm comm, MPI_Request *request) {
   countCollective("MPI_Iallgatherv", bytesOf(sum(outCounts, comm), outType), comm);
   return PMPI_Iallgatherv(in, n, type, out, outCounts, offsets, outType, comm, request);
 }
 
-int MPI_Alltoall(const void *in, int n, MPI_Datatype type, void *out, int m, MPI_Datatype outType, MPI_Comm comm) {
+int MPI_Alltoall(const void *in, int n, MPI_Datatype type, void *out, int m, MPI_Datatype outType,
+                 MPI_Comm comm) {
   countCollective("MPI_Alltoall", bytesOf(n, type) * sizeOf(comm), comm);
   return PMPI_Alltoall(in, n, type, out, m, outType, comm);
 }
 
-int MPI_Ialltoall(const void *in, int n, MPI_Datatype type, void *out, int m, MPI_Datatype outType, MPI_Comm comm,
-                  MPI_Request *request) {
+int MPI_Ialltoall(const void *in, int n, MPI_Datatype type, void *out, int m, MPI_Datatype outType,
+                  MPI_Comm comm, MPI_Request *request) {
   countCollective("MPI_Ialltoall", bytesOf(n, type) * sizeOf(comm), comm);
   return PMPI_Ialltoall(in, n, type, out, m, outType, comm, request);
 }
 
-int MPI_Alltoallv(const void *in, const int *inCounts, const int *inOffsets, MPI_Datatype type, void *out,
-                  const int *outCounts, const int *outOffsets, MPI_Datatype outType, MPI_Comm comm) {
+int MPI_Alltoallv(const void *in, const int *inCounts, const int *inOffsets, MPI_Datatype type,
+                  void *out, const int *outCounts, const int *outOffsets, MPI_Datatype outType,
+                  MPI_Comm comm) {
   countCollective("MPI_Alltoallv", bytesOf(sum(inCounts, comm), type), comm);
   return PMPI_Alltoallv(in, inCounts, inOffsets, type, out, outCounts, outOffsets, outType, comm);
 }
 
-int MPI_Ialltoallv(const void *in, const int *inCounts, const int *inOffsets, MPI_Datatype type, void *out,
-                   const int *outCounts, const int *outOffsets, MPI_Datatype outType, MPI_Comm comm,
-                   MPI_Request *request) {
+int MPI_Ialltoallv(const void *in, const int *inCounts, const int *inOffsets, MPI_Datatype type,
+                   void *out, const int *outCounts, const int *outOffsets, MPI_Datatype outType,
+                   MPI_Comm comm, MPI_Request *request) {
   countCollective("MPI_Ialltoallv", bytesOf(sum(inCounts, comm), type), comm);
-  return PMPI_Ialltoallv(in, inCounts, inOffsets, type, out, outCounts, outOffsets, outType, comm, request);
+  return PMPI_Ialltoallv(in, inCounts, inOffsets, type, out, outCounts, outOffsets, outType, comm,
+                         request);
 }
 
 int MPI_Bcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm) {
@@ -207,7 +216,8 @@ int MPI_Send(const void *buffer, int n, MPI_Datatype type, int to, int tag, MPI_
   return PMPI_Send(buffer, n, type, to, tag, comm);
 }
 
-int MPI_Isend(const void *buffer, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
+int MPI_Isend(const void *buffer, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request *request) {
   count("MPI_Isend", bytesOf(n, type), bytesOf(n, type));
   return PMPI_Isend(buffer, n, type, to, tag, comm, request);
 }

@@ -1,4 +1,5 @@
-//===- ulsc-interpret.cpp - Runs modules on simulated ranks and compares them ------------------===//
+//===- ulsc-interpret.cpp - Runs modules on simulated ranks and compares them
+//------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -27,21 +28,29 @@ using namespace ulsc::interpreter;
 namespace cl = llvm::cl;
 
 static cl::opt<std::string> modulePath(cl::Positional, cl::Required, cl::desc("MODULE"));
-static cl::opt<std::string> comparePath("compare", cl::desc("module that must compute the same, on the mesh it is "
-                                                            "partitioned for; MODULE is the source with global types"));
-static cl::opt<double> tolerance("tolerance", cl::init(1e-9), cl::desc("largest relative difference (default 1e-9)"));
-static cl::opt<std::string> entry("entry", cl::desc("function to run instead of the step, on drawn arguments"));
+static cl::opt<std::string>
+    comparePath("compare", cl::desc("module that must compute the same, on the mesh it is "
+                                    "partitioned for; MODULE is the source with global types"));
+static cl::opt<double> tolerance("tolerance", cl::init(1e-9),
+                                 cl::desc("largest relative difference (default 1e-9)"));
+static cl::opt<std::string>
+    entry("entry", cl::desc("function to run instead of the step, on drawn arguments"));
 static cl::opt<int64_t> steps("steps", cl::init(1), cl::desc("number of steps (default 1)"));
-static cl::opt<std::string> tokensPath("tokens", cl::desc("file of little-endian u16 tokens; drawn without it"));
-static cl::opt<std::string> dumpPath("dump", cl::desc("write gradients and parameters after the last step (f64 "
-                                                      "safetensors, \"gradients/NAME\" and \"parameters/NAME\")"));
-static cl::opt<uint64_t> seed("seed", cl::init(0), cl::desc("seed of initial values, dropout and drawn inputs"));
+static cl::opt<std::string>
+    tokensPath("tokens", cl::desc("file of little-endian u16 tokens; drawn without it"));
+static cl::opt<std::string>
+    dumpPath("dump", cl::desc("write gradients and parameters after the last step (f64 "
+                              "safetensors, \"gradients/NAME\" and \"parameters/NAME\")"));
+static cl::opt<uint64_t> seed("seed", cl::init(0),
+                              cl::desc("seed of initial values, dropout and drawn inputs"));
 static cl::opt<bool> roundResults("round", cl::desc("round each result to its declared type"));
 static cl::opt<double> learningRate("lr", cl::init(3e-4), cl::desc("learning rate"));
 static cl::opt<double> weightDecay("weight-decay", cl::init(0.1), cl::desc("weight decay"));
 static cl::opt<double> momentum("momentum", cl::init(0.9), cl::desc("momentum of sgd"));
-static cl::opt<double> clipGrad("clip-grad", cl::init(1.0), cl::desc("largest global norm, 0: no clipping"));
-static cl::opt<double> dropoutRate("dropout", cl::init(-1.0), cl::desc("replaces every dropout rate"));
+static cl::opt<double> clipGrad("clip-grad", cl::init(1.0),
+                                cl::desc("largest global norm, 0: no clipping"));
+static cl::opt<double> dropoutRate("dropout", cl::init(-1.0),
+                                   cl::desc("replaces every dropout rate"));
 
 static Options getOptions() {
   Options options;
@@ -76,11 +85,12 @@ static FailureOr<std::vector<uint16_t>> readTokens() {
   return tokens;
 }
 
-static void appendTensors(StringRef prefix, const std::map<std::string, Tensor> &tensors, nlohmann::json &header,
-                          std::string &data) {
+static void appendTensors(StringRef prefix, const std::map<std::string, Tensor> &tensors,
+                          nlohmann::json &header, std::string &data) {
   for (const auto &[name, tensor] : tensors) {
     size_t begin = data.size();
-    data.append(reinterpret_cast<const char *>(tensor.getFloats().data()), tensor.getNumElements() * sizeof(double));
+    data.append(reinterpret_cast<const char *>(tensor.getFloats().data()),
+                tensor.getNumElements() * sizeof(double));
     header[(prefix + name).str()] = {
         {"dtype", "F64"},
         {"shape", std::vector<int64_t>(tensor.getShape().begin(), tensor.getShape().end())},
@@ -111,7 +121,8 @@ static LogicalResult runSteps(ModuleOp module, ModuleOp other) {
   if (failed(tokens) || failed(shape))
     return failure();
   std::unique_ptr<Interpreter> machine = Interpreter::create(module, getOptions());
-  std::unique_ptr<Interpreter> otherMachine = other ? Interpreter::create(other, getOptions()) : nullptr;
+  std::unique_ptr<Interpreter> otherMachine =
+      other ? Interpreter::create(other, getOptions()) : nullptr;
   if (!machine || (other && !otherMachine))
     return failure();
   bool agrees = true;
@@ -121,8 +132,8 @@ static LogicalResult runSteps(ModuleOp module, ModuleOp other) {
     FailureOr<StepResult> result = machine->runStep(inputs.tokens, inputs.targets);
     if (failed(result))
       return failure();
-    llvm::outs() << "step " << step << " loss " << llvm::format("%.10g", result->loss) << " grad_norm "
-                 << llvm::format("%.10g", result->gradNorm) << "\n";
+    llvm::outs() << "step " << step << " loss " << llvm::format("%.10g", result->loss)
+                 << " grad_norm " << llvm::format("%.10g", result->gradNorm) << "\n";
     if (step + 1 == steps && !dumpPath.empty() && failed(dump(*result)))
       return failure();
     if (!other)
@@ -164,7 +175,8 @@ static LogicalResult runFunction(ModuleOp module, ModuleOp other) {
     double difference = getRelativeDifference(std::get<0>(pair), std::get<1>(pair));
     if (difference <= tolerance)
       continue;
-    (void)fail("result " + llvm::Twine(i) + " of @" + entry + " differs by " + llvm::formatv("{0:e3}", difference).str());
+    (void)fail("result " + llvm::Twine(i) + " of @" + entry + " differs by " +
+               llvm::formatv("{0:e3}", difference).str());
     agrees = false;
   }
   if (agrees)
@@ -183,6 +195,7 @@ int main(int argc, char **argv) {
     other = parseSourceFile<ModuleOp>(comparePath, &context);
   if (!module || (!comparePath.empty() && !other))
     return 1;
-  LogicalResult result = entry.empty() ? runSteps(*module, other.get()) : runFunction(*module, other.get());
+  LogicalResult result =
+      entry.empty() ? runSteps(*module, other.get()) : runFunction(*module, other.get());
   return failed(result);
 }

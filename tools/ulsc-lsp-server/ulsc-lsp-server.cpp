@@ -1,4 +1,5 @@
-//===- ulsc-lsp-server.cpp - Editor support for modules in text form ---------------------------===//
+//===- ulsc-lsp-server.cpp - Editor support for modules in text form
+//---------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,5 @@
-//===- CommandLine.cpp - Options of the subcommands, as data -----------------------------------===//
+//===- CommandLine.cpp - Options of the subcommands, as data
+//-----------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -29,7 +30,8 @@ std::string Arguments::get(StringRef name, StringRef fallback) const {
 
 std::vector<std::string> Arguments::getAll(StringRef name) const { return values.lookup(name); }
 
-std::optional<int64_t> Arguments::getInteger(StringRef name, int64_t least, int64_t fallback) const {
+std::optional<int64_t> Arguments::getInteger(StringRef name, int64_t least,
+                                             int64_t fallback) const {
   if (!has(name))
     return fallback;
   int64_t number = 0;
@@ -37,12 +39,13 @@ std::optional<int64_t> Arguments::getInteger(StringRef name, int64_t least, int6
   std::string text = get(name);
   if (!StringRef(text).getAsInteger(10, number) && number >= least && number <= most)
     return number;
-  reportUsageError("--" + name + " is \"" + text + "\", expected a whole number from " + llvm::Twine(least) + " to " +
-                   llvm::Twine(most));
+  reportUsageError("--" + name + " is \"" + text + "\", expected a whole number from " +
+                   llvm::Twine(least) + " to " + llvm::Twine(most));
   return std::nullopt;
 }
 
-std::optional<std::string> Arguments::getChoice(StringRef name, ArrayRef<StringRef> choices, StringRef fallback) const {
+std::optional<std::string> Arguments::getChoice(StringRef name, ArrayRef<StringRef> choices,
+                                                StringRef fallback) const {
   if (!has(name))
     return fallback.str();
   std::string text = get(name);
@@ -53,8 +56,8 @@ std::optional<std::string> Arguments::getChoice(StringRef name, ArrayRef<StringR
       return (meaning.empty() ? spelling : meaning).str();
     spellings.push_back(spelling);
   }
-  reportUsageError("--" + name + " is \"" + text + "\", expected one of " + llvm::join(spellings, ", ") +
-                   suggestNearest(text, spellings));
+  reportUsageError("--" + name + " is \"" + text + "\", expected one of " +
+                   llvm::join(spellings, ", ") + suggestNearest(text, spellings));
   return std::nullopt;
 }
 
@@ -70,12 +73,15 @@ static void reportUnknown(const CommandSpec &command, StringRef word) {
   for (const OptionSpec &option : command.options)
     names.push_back(option.name);
   StringRef name = word.ltrim('-').split('=').first, nearest = findNearest(name, names);
-  std::string hint = nearest.empty() ? "ulsc " + command.name.str() + " --help lists all"
-                                     : "did you mean " + std::string(nearest.size() == 1 ? "-" : "--") + nearest.str();
+  std::string hint =
+      nearest.empty()
+          ? "ulsc " + command.name.str() + " --help lists all"
+          : "did you mean " + std::string(nearest.size() == 1 ? "-" : "--") + nearest.str();
   reportUsageError("unknown option " + word.split('=').first + "; " + hint);
 }
 
-std::optional<Arguments> ulsc::tool::parseArguments(const CommandSpec &command, ArrayRef<StringRef> words) {
+std::optional<Arguments> ulsc::tool::parseArguments(const CommandSpec &command,
+                                                    ArrayRef<StringRef> words) {
   Arguments result;
   bool isLegal = true;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -121,7 +127,8 @@ std::optional<Arguments> ulsc::tool::parseArguments(const CommandSpec &command, 
 }
 
 void ulsc::tool::printHelp(const CommandSpec &command) {
-  llvm::outs() << "usage: ulsc " << command.name << " " << command.usage << "\n" << command.summary << "\n\n";
+  llvm::outs() << "usage: ulsc " << command.name << " " << command.usage << "\n"
+               << command.summary << "\n\n";
   for (const OptionSpec &option : command.options) {
     if (!option.later.empty())
       continue;

@@ -1,4 +1,5 @@
-//===- CommandLine.h - Options of the subcommands, as data ------------------------- -*- C++ -*-===//
+//===- CommandLine.h - Options of the subcommands, as data ------------------------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -15,8 +16,8 @@
 
 namespace ulsc::tool {
 
-/// An option of a subcommand. LLVM's own option library is not used: linked to LLVM, a program would show and take the
-/// hundreds of options that LLVM's libraries register.
+/// An option of a subcommand. LLVM's own option library is not used: linked to LLVM, a program
+/// would show and take the hundreds of options that LLVM's libraries register.
 struct OptionSpec {
   llvm::StringRef name;
   /// What stands for its value in the help; a flag without one if empty.
@@ -47,16 +48,19 @@ public:
   /// A whole number of at least `least`; reports anything else and returns nothing.
   std::optional<int64_t> getInteger(llvm::StringRef name, int64_t least, int64_t fallback) const;
   /// One of `choices`, which may be given as `spelling=meaning` for several spellings.
-  std::optional<std::string> getChoice(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> choices,
+  std::optional<std::string> getChoice(llvm::StringRef name,
+                                       llvm::ArrayRef<llvm::StringRef> choices,
                                        llvm::StringRef fallback) const;
 
 private:
-  friend std::optional<Arguments> parseArguments(const CommandSpec &, llvm::ArrayRef<llvm::StringRef>);
+  friend std::optional<Arguments> parseArguments(const CommandSpec &,
+                                                 llvm::ArrayRef<llvm::StringRef>);
   llvm::StringMap<std::vector<std::string>> values;
 };
 
 /// Reads the words after the subcommand; reports every wrong one.
-std::optional<Arguments> parseArguments(const CommandSpec &command, llvm::ArrayRef<llvm::StringRef> words);
+std::optional<Arguments> parseArguments(const CommandSpec &command,
+                                        llvm::ArrayRef<llvm::StringRef> words);
 
 /// `ulsc: error: …` on stderr; returns the exit code of a wrong command line.
 int reportUsageError(const llvm::Twine &message);

@@ -1,4 +1,5 @@
-//===- Compilation.cpp - One compilation, as the command line asks for it ----------------------===//
+//===- Compilation.cpp - One compilation, as the command line asks for it
+//----------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -46,8 +47,9 @@ static std::string describeLocation(Location location) {
 static void printDiagnostic(Diagnostic &diagnostic) {
   static const char *const severities[] = {"note", "warning", "error", "remark"};
   std::string place = describeLocation(diagnostic.getLocation());
-  llvm::errs() << (place.empty() ? "ulsc" : place) << ": " << severities[unsigned(diagnostic.getSeverity())] << ": "
-               << diagnostic.str() << "\n";
+  llvm::errs() << (place.empty() ? "ulsc" : place) << ": "
+               << severities[unsigned(diagnostic.getSeverity())] << ": " << diagnostic.str()
+               << "\n";
   for (Diagnostic &note : diagnostic.getNotes())
     printDiagnostic(note);
 }
@@ -68,14 +70,16 @@ bool Compilation::loadPlugins() {
     if (plugin)
       plugin->registerPassRegistryCallbacks();
     else
-      isLegal = !reportUsageError("pass plugin " + path + ": " + llvm::toString(plugin.takeError()));
+      isLegal =
+          !reportUsageError("pass plugin " + path + ": " + llvm::toString(plugin.takeError()));
   }
   for (const std::string &path : arguments.getAll("load-dialect-plugin")) {
     auto plugin = DialectPlugin::load(path);
     if (plugin)
       plugin->registerDialectRegistryCallbacks(registry);
     else
-      isLegal = !reportUsageError("dialect plugin " + path + ": " + llvm::toString(plugin.takeError()));
+      isLegal =
+          !reportUsageError("dialect plugin " + path + ": " + llvm::toString(plugin.takeError()));
   }
   return isLegal;
 }
@@ -87,7 +91,8 @@ bool Compilation::readPipelinesAfter() {
   for (const std::string &text : arguments.getAll("pass-pipeline-at")) {
     auto [stage, pipeline] = StringRef(text).split(':');
     if (!llvm::is_contained(stages, stage) || pipeline.empty())
-      return !reportUsageError("--pass-pipeline-at is \"" + text + "\", expected STAGE:PIPELINE with a stage of " +
+      return !reportUsageError("--pass-pipeline-at is \"" + text +
+                               "\", expected STAGE:PIPELINE with a stage of " +
                                llvm::join(stages, ", ") + suggestNearest(stage, stages));
     stageOptions.after.emplace_back(stage.str(), pipeline.str());
   }
@@ -96,8 +101,8 @@ bool Compilation::readPipelinesAfter() {
 
 bool Compilation::readOptions() {
   auto dtype = arguments.getChoice("dtype",
-                                   {"f32", "fp32=f32", "float32=f32", "bf16", "bfloat16=bf16", "f16=f16", "fp16=f16",
-                                    "float16=f16"},
+                                   {"f32", "fp32=f32", "float32=f32", "bf16", "bfloat16=bf16",
+                                    "f16=f16", "fp16=f16", "float16=f16"},
                                    "f32");
   if (dtype && *dtype == "f16")
     return !reportUsageError("--dtype f16 is not supported yet; use bf16 or f32");
@@ -113,21 +118,23 @@ bool Compilation::readOptions() {
   if (!arguments.has("seq"))
     return !reportUsageError("--seq is required: shapes are static; as --seq 1024");
   if (*seq > (int64_t(1) << 30))
-    return !reportUsageError("--seq is " + Twine(*seq) + ", expected at most " + Twine(int64_t(1) << 30));
+    return !reportUsageError("--seq is " + Twine(*seq) + ", expected at most " +
+                             Twine(int64_t(1) << 30));
   importOptions.seq = *seq;
   importOptions.computeDtype = *dtype;
   if (!dropout->empty())
     importOptions.dropout = *dropout == "on";
   optimizer = *chosen;
   dumpDirectory = arguments.get("dump-dir");
-  recipeOptions = {arguments.get("mesh"), arguments.get("mesh-order"), arguments.get("strategy"),
-                   arguments.get("recipe"), arguments.getAll("shard"), *devices};
+  recipeOptions = {arguments.get("mesh"),   arguments.get("mesh-order"), arguments.get("strategy"),
+                   arguments.get("recipe"), arguments.getAll("shard"),   *devices};
   return readPipelinesAfter();
 }
 
 /// Solves batch = micro-batch × microbatches × data ranks for what was not given.
 bool Compilation::readBatch() {
-  auto batch = arguments.getInteger("batch", 1, 0), micro = arguments.getInteger("micro-batch", 1, 0);
+  auto batch = arguments.getInteger("batch", 1, 0),
+       micro = arguments.getInteger("micro-batch", 1, 0);
   auto count = arguments.getInteger("microbatches", 1, 0);
   if (!batch || !micro || !count)
     return false;
@@ -149,7 +156,8 @@ bool Compilation::readBatch() {
     std::string fix = !isExact && *micro && *count ? std::to_string(known)
                       : below ? std::to_string(below) + " or " + std::to_string(below + known)
                               : std::to_string(known);
-    return !reportUsageError("--batch " + Twine(*batch) + " is not " + (isExact ? "a multiple of " : "") + product +
+    return !reportUsageError("--batch " + Twine(*batch) + " is not " +
+                             (isExact ? "a multiple of " : "") + product +
                              "; the nearest that is: " + fix);
   }
   if (!*micro && !*count)
@@ -160,8 +168,9 @@ bool Compilation::readBatch() {
     *count = *batch / (ranks * *micro);
   constexpr int64_t mostTokens = int64_t(1) << 40;
   if (*micro * ranks > mostTokens / importOptions.seq)
-    return !reportUsageError("a microbatch has " + Twine(*micro * ranks) + " sequences of " + Twine(importOptions.seq) +
-                             " tokens; more than " + Twine(mostTokens) + " tokens are not supported");
+    return !reportUsageError("a microbatch has " + Twine(*micro * ranks) + " sequences of " +
+                             Twine(importOptions.seq) + " tokens; more than " + Twine(mostTokens) +
+                             " tokens are not supported");
   importOptions.microBatch = *micro;
   importOptions.microbatches = *count;
   importOptions.dataRanks = ranks;
@@ -186,12 +195,7 @@ void Compilation::addStageOptions() {
   add("mesh-order", recipeOptions.meshOrder);
   add("strategy", recipeOptions.strategy);
   add("recipe", recipeOptions.recipe);
-  // Commas separate the elements of a list, so that each pin is in quotes of its own.
-  std::string pins;
-  for (const std::string &pin : recipeOptions.shard)
-    pins += (pins.empty() ? "" : ",") + quote(pin);
-  if (!pins.empty())
-    graph += " shard=" + pins;
+  add("shard", llvm::join(recipeOptions.shard, ";"));
   stageOptions.options["graph"] = graph;
   stageOptions.options["train"] = "optimizer=" + optimizer;
   // The most threads of a rank that scratch memory is there for.
@@ -200,10 +204,11 @@ void Compilation::addStageOptions() {
 
 bool Compilation::prepare() {
   if (arguments.positionals.size() != 1)
-    return !reportUsageError(arguments.positionals.empty()
-                                 ? Twine("needs a MODEL: a config.json or a directory that holds one")
-                                 : "takes one MODEL, found " + Twine(arguments.positionals.size()) + ", \"" +
-                                       arguments.positionals[1] + "\" among them");
+    return !reportUsageError(
+        arguments.positionals.empty()
+            ? Twine("needs a MODEL: a config.json or a directory that holds one")
+            : "takes one MODEL, found " + Twine(arguments.positionals.size()) + ", \"" +
+                  arguments.positionals[1] + "\" among them");
   if (!loadPlugins() || !readOptions())
     return false;
   context = std::make_unique<MLIRContext>(registry);
@@ -262,7 +267,8 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
   if (dumpDirectory.empty())
     return success();
   if (std::error_code error = llvm::sys::fs::create_directories(dumpDirectory)) {
-    llvm::errs() << "ulsc: error: " << dumpDirectory << " can't be made: " << error.message() << "\n";
+    llvm::errs() << "ulsc: error: " << dumpDirectory << " can't be made: " << error.message()
+                 << "\n";
     return failure();
   }
   SmallString<128> path(dumpDirectory);

@@ -1,4 +1,5 @@
-//===- Compilation.h - One compilation, as the command line asks for it ------------ -*- C++ -*-===//
+//===- Compilation.h - One compilation, as the command line asks for it ------------ -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

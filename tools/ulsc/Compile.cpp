@@ -1,4 +1,5 @@
-//===- Compile.cpp - ulsc compile and ulsc explain ---------------------------------------------===//
+//===- Compile.cpp - ulsc compile and ulsc explain
+//---------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -23,7 +24,9 @@ static const std::vector<OptionSpec> &getCompileOptions() {
   static const std::vector<OptionSpec> options = [] {
     std::vector<OptionSpec> all = {
         {"o", "FILE", "the program, or with --emit the module (default stdout)"},
-        {"emit", "STAGE", "stop after a stage and print it: graph, train, sharded, local, scheduled, exec, llvm, exe"},
+        {"emit", "STAGE",
+         "stop after a stage and print it: graph, train, sharded, local, scheduled, exec, llvm, "
+         "exe"},
         {"report", "FILE", "write what was compiled as one JSON document"},
     };
     all.insert(all.end(), getModelOptions().begin(), getModelOptions().end());
@@ -41,7 +44,8 @@ static LogicalResult writeReport(const Arguments &arguments, Compilation &compil
   });
 }
 
-/// Machine code of the module at stage llvm, linked beside `output` and moved there when it is whole.
+/// Machine code of the module at stage llvm, linked beside `output` and moved there when it is
+/// whole.
 static LogicalResult emitProgram(const std::string &output, Compilation &compilation) {
   auto start = std::chrono::steady_clock::now();
   std::string object = output + ".partial.o", program = output + ".partial";
@@ -67,20 +71,23 @@ static int compile(const Arguments &arguments) {
     stages.push_back(stage.name);
   stages.push_back("exe");
   if (arguments.get("emit") == "staged")
-    return reportUsageError("--emit staged is not supported yet: there is one pipeline stage; use sharded or local");
+    return reportUsageError(
+        "--emit staged is not supported yet: there is one pipeline stage; use sharded or local");
   auto emit = arguments.getChoice("emit", stages, "exe");
   if (!emit)
     return 2;
   bool isProgram = *emit == "exe";
   if (isProgram && !arguments.has("o"))
-    return reportUsageError("compile needs -o FILE for the program, or --emit=STAGE to print a module");
+    return reportUsageError(
+        "compile needs -o FILE for the program, or --emit=STAGE to print a module");
   Compilation compilation(arguments);
   if (!compilation.prepare())
     return 1;
   if (failed(compilation.run(isProgram ? "llvm" : *emit)))
     return 1;
   if (isProgram)
-    return failed(emitProgram(arguments.get("o"), compilation)) || failed(writeReport(arguments, compilation));
+    return failed(emitProgram(arguments.get("o"), compilation)) ||
+           failed(writeReport(arguments, compilation));
   std::string output = arguments.get("o", "-");
   if (failed(writeFile(output, [&](raw_ostream &stream) { compilation.printModule(stream); })))
     return 1;

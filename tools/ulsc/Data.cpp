@@ -1,4 +1,5 @@
-//===- Data.cpp - ulsc data: byte-level tokens -------------------------------------------------===//
+//===- Data.cpp - ulsc data: byte-level tokens
+//-------------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -20,7 +21,8 @@ using namespace ulsc::tool;
 
 static const OptionSpec kOptions[] = {
     {"o", "FILE", "the token file: little-endian u16, a byte of text each"},
-    {"holdout", "FRACTION", "put the last part of each text aside, into FILE with .holdout before its extension"},
+    {"holdout", "FRACTION",
+     "put the last part of each text aside, into FILE with .holdout before its extension"},
     {"help", "", "this help"},
 };
 
@@ -39,8 +41,8 @@ static mlir::LogicalResult writeTokens(StringRef path, StringRef bytes) {
   });
 }
 
-/// Mean negative log-likelihood, in nats, of each byte after the first under the frequencies of pairs in the same text: what
-/// a model that sees one byte back can reach at best.
+/// Mean negative log-likelihood, in nats, of each byte after the first under the frequencies of
+/// pairs in the same text: what a model that sees one byte back can reach at best.
 static double getBigramLoss(StringRef bytes) {
   std::vector<double> pairs(256 * 256), firsts(256);
   for (size_t i = 1; i < bytes.size(); ++i) {
@@ -64,7 +66,8 @@ static int run(const Arguments &arguments) {
   double holdout = 0;
   if (arguments.has("holdout") &&
       (StringRef(arguments.get("holdout")).getAsDouble(holdout) || !(holdout >= 0) || holdout >= 1))
-    return reportUsageError("--holdout is \"" + arguments.get("holdout") + "\", expected a fraction from 0 to below 1, as 0.1");
+    return reportUsageError("--holdout is \"" + arguments.get("holdout") +
+                            "\", expected a fraction from 0 to below 1, as 0.1");
   std::string training, heldOut;
   for (const std::string &path : arguments.positionals) {
     bool isDirectory = sys::fs::is_directory(path);
@@ -85,7 +88,8 @@ static int run(const Arguments &arguments) {
   }
   if (failed(writeTokens(output, training)))
     return 1;
-  errs() << output << ": " << training.size() << " tokens, vocabulary 256; a bigram model counted on them has a loss of "
+  errs() << output << ": " << training.size()
+         << " tokens, vocabulary 256; a bigram model counted on them has a loss of "
          << format("%.4f", getBigramLoss(training)) << "\n";
   if (!arguments.has("holdout"))
     return 0;
@@ -95,5 +99,6 @@ static int run(const Arguments &arguments) {
   return 0;
 }
 
-const CommandSpec ulsc::tool::kDataCommand = {"data", "TEXT... -o tokens.bin [--holdout FRACTION]",
-                                              "Makes byte-level tokens of text files for a first run.", kOptions, run};
+const CommandSpec ulsc::tool::kDataCommand = {
+    "data", "TEXT... -o tokens.bin [--holdout FRACTION]",
+    "Makes byte-level tokens of text files for a first run.", kOptions, run};

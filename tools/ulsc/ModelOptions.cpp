@@ -1,4 +1,5 @@
-//===- ModelOptions.cpp - Options of what is compiled ------------------------------------------===//
+//===- ModelOptions.cpp - Options of what is compiled
+//------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -11,7 +12,8 @@ using namespace ulsc::tool;
 llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
   static const OptionSpec options[] = {
       {"mesh", "AXIS=SIZE,...", "the mesh of devices, as dp=2,tp=2; one size may be *"},
-      {"mesh-order", "AXIS,...", "axes from outermost to innermost, instead of the canonical order"},
+      {"mesh-order", "AXIS,...",
+       "axes from outermost to innermost, instead of the canonical order"},
       {"devices", "N", "number of devices, which resolves *"},
       {"seq", "N", "length of a sequence (required)"},
       {"batch", "N", "global batch in sequences (required)"},
@@ -19,10 +21,12 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"microbatches", "N", "microbatches of a step (default 1)"},
       {"strategy", "NAME+...", "presets: ddp, tp, ddp+tp (default: what the mesh implies)"},
       {"recipe", "FILE", "JSON recipe: mesh, strategy, rules, sharding, groups, frozen"},
-      {"shard", "PATTERN=DIMS", "pin of tensors: mesh axes per dimension (-,tp) or per logical axis (heads:tp)", "", true},
+      {"shard", "PATTERN=DIMS",
+       "pin of tensors: mesh axes per dimension (-,tp) or per logical axis (heads:tp)", "", true},
       {"dtype", "f32|bf16", "dtype of compute (default f32); parameters are stored in f32"},
       {"optimizer", "adamw|sgd", "the optimizer (default adamw)"},
-      {"dropout", "on|off", "whether the program drops elements (default: if the model has a rate)"},
+      {"dropout", "on|off",
+       "whether the program drops elements (default: if the model has a rate)"},
       {"target", "cpu", "the target (default cpu)"},
       {"dump-dir", "DIR", "write the module after each stage, numbered"},
       {"locations", "", "print locations with modules"},

@@ -1,4 +1,5 @@
-//===- Output.cpp - Files that are whole or not there ------------------------------------------===//
+//===- Output.cpp - Files that are whole or not there
+//------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -34,7 +35,8 @@ LogicalResult ulsc::tool::writeFile(StringRef path, llvm::function_ref<void(raw_
   }
   int descriptor = -1;
   SmallString<128> temporary;
-  if (std::error_code error = llvm::sys::fs::createUniqueFile(path + ".%%%%%%.tmp", descriptor, temporary))
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueFile(path + ".%%%%%%.tmp", descriptor, temporary))
     return fail(path, error.message());
   // A signal that ends the program takes the file along.
   llvm::sys::RemoveFileOnSignal(temporary);

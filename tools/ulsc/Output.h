@@ -1,4 +1,5 @@
-//===- Output.h - Files that are whole or not there -------------------------------- -*- C++ -*-===//
+//===- Output.h - Files that are whole or not there -------------------------------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -12,8 +13,10 @@
 
 namespace ulsc::tool {
 
-/// Writes `path` through `write`: beside it, then renamed, so that a failure leaves nothing half-written. `-` is stdout.
-mlir::LogicalResult writeFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
+/// Writes `path` through `write`: beside it, then renamed, so that a failure leaves nothing
+/// half-written. `-` is stdout.
+mlir::LogicalResult writeFile(llvm::StringRef path,
+                              llvm::function_ref<void(llvm::raw_ostream &)> write);
 
 } // namespace ulsc::tool
 

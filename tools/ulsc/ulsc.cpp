@@ -1,4 +1,5 @@
-//===- ulsc.cpp - The compiler's command line --------------------------------------------------===//
+//===- ulsc.cpp - The compiler's command line
+//--------------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -17,12 +18,14 @@ using namespace ulsc::tool;
 using llvm::StringRef;
 
 static const CommandSpec kMemoryCommand = {
-    "memory", "", "", {}, nullptr, "ulsc compile --report R.json --emit=exec gives the memory of a rank by category"};
+    "memory", "",
+    "",       {},
+    nullptr,  "ulsc compile --report R.json --emit=exec gives the memory of a rank by category"};
 static const CommandSpec kPlanCommand = {
     "plan", "", "", {}, nullptr, "ulsc explain shows what one mesh costs; compare several"};
 
-static const CommandSpec *const kCommands[] = {&kCompileCommand, &kExplainCommand, &kDataCommand, &kMemoryCommand,
-                                               &kPlanCommand};
+static const CommandSpec *const kCommands[] = {&kCompileCommand, &kExplainCommand, &kDataCommand,
+                                               &kMemoryCommand, &kPlanCommand};
 
 static void printUsage(llvm::raw_ostream &stream) {
   stream << "usage: ulsc COMMAND ...\n\n";
@@ -56,7 +59,8 @@ int main(int argc, char **argv) {
     if (command->name != words[0])
       continue;
     if (!command->later.empty())
-      return reportUsageError("ulsc " + llvm::Twine(command->name) + " is not supported yet; " + command->later);
+      return reportUsageError("ulsc " + llvm::Twine(command->name) + " is not supported yet; " +
+                              command->later);
     llvm::ArrayRef<StringRef> rest = llvm::ArrayRef(words).drop_front();
     if (llvm::is_contained(rest, "--help") || llvm::is_contained(rest, "-h")) {
       printHelp(*command);

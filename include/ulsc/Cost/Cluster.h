@@ -5,7 +5,8 @@
 //===---------------------------------------------------------------------------------------===//
 ///
 /// \file
-/// One description of a cluster and one way to price collectives on it, for every decision that weighs communication.
+/// One description of a cluster and one way to price collectives on it, for every decision that
+/// weighs communication.
 ///
 //===---------------------------------------------------------------------------------------===//
 #ifndef ULSC_COST_CLUSTER_H

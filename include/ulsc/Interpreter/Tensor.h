@@ -19,8 +19,8 @@ namespace ulsc::interpreter {
 
 using Shape = llvm::SmallVector<int64_t, 6>;
 
-/// An immutable row-major tensor: doubles for every floating-point type, 64-bit integers for every integer type. Copies
-/// share their elements.
+/// An immutable row-major tensor: doubles for every floating-point type, 64-bit integers for every
+/// integer type. Copies share their elements.
 class Tensor {
 public:
   /// A rank-0 zero.
@@ -44,7 +44,8 @@ public:
     return isFloat() ? (*floatElements)[index] : double((*integerElements)[index]);
   }
 
-  /// A tensor of `newShape` whose element i is this one's element `source(i)`, or zero where that is negative.
+  /// A tensor of `newShape` whose element i is this one's element `source(i)`, or zero where that
+  /// is negative.
   Tensor gather(llvm::ArrayRef<int64_t> newShape,
                 llvm::function_ref<int64_t(int64_t)> source) const;
   Tensor reshape(llvm::ArrayRef<int64_t> newShape) const;
@@ -53,7 +54,8 @@ public:
   /// Elementwise function of one or two tensors of the same shape; floating point only.
   Tensor map(llvm::function_ref<double(double)> function) const;
   Tensor zip(const Tensor &other, llvm::function_ref<double(double, double)> function) const;
-  /// Rounds every element to a floating-point type, by way of f32 for narrower ones as the kernels do.
+  /// Rounds every element to a floating-point type, by way of f32 for narrower ones as the kernels
+  /// do.
   Tensor round(mlir::FloatType type) const;
   bool hasNaN() const;
 
@@ -75,15 +77,18 @@ void forEachIndex(llvm::ArrayRef<int64_t> shape,
 double roundTo(double value, mlir::FloatType type);
 
 /// One rank's block of a global tensor.
-Tensor shardOf(const Tensor &global, dist::ShardingAttr sharding, dist::MeshAttr mesh, int64_t rank);
+Tensor shardOf(const Tensor &global, dist::ShardingAttr sharding, dist::MeshAttr mesh,
+               int64_t rank);
 
-/// The global tensor of which every rank holds a block: summands of partial axes are combined, and replicas must agree
-/// within `tolerance` of their own size. On disagreement returns nothing and says in `error` which ranks differ.
-std::optional<Tensor> assemble(llvm::ArrayRef<Tensor> blocks, dist::ShardingAttr sharding, dist::MeshAttr mesh,
-                               llvm::ArrayRef<int64_t> globalShape, double tolerance, std::string &error);
+/// The global tensor of which every rank holds a block: summands of partial axes are combined, and
+/// replicas must agree within `tolerance` of their own size. On disagreement returns nothing and
+/// says in `error` which ranks differ.
+std::optional<Tensor> assemble(llvm::ArrayRef<Tensor> blocks, dist::ShardingAttr sharding,
+                               dist::MeshAttr mesh, llvm::ArrayRef<int64_t> globalShape,
+                               double tolerance, std::string &error);
 
-/// Largest difference of two tensors relative to the largest element of `expected`; infinite when shapes differ or either
-/// holds a NaN.
+/// Largest difference of two tensors relative to the largest element of `expected`; infinite when
+/// shapes differ or either holds a NaN.
 double getRelativeDifference(const Tensor &actual, const Tensor &expected);
 
 } // namespace ulsc::interpreter

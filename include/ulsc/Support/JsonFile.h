@@ -1,4 +1,5 @@
-//===- JsonFile.h - JSON files with the places of their values --------------------- -*- C++ -*-===//
+//===- JsonFile.h - JSON files with the places of their values --------------------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -15,16 +16,19 @@
 
 namespace ulsc {
 
-/// A parsed JSON file that remembers the line and column of each value, so that messages can name them.
-/// A value's path is its keys and indices from the root, each after a slash: `/rules/mlp`, `/sharding/0/match`.
+/// A parsed JSON file that remembers the line and column of each value, so that messages can name
+/// them. A value's path is its keys and indices from the root, each after a slash: `/rules/mlp`,
+/// `/sharding/0/match`.
 class JsonFile {
 public:
-  /// Reads and parses `path`. Anything that is wrong with it (absent, too large, not UTF-8, nested too deeply,
-  /// malformed, a key given twice) is an error at the place in the file, and nothing is returned.
+  /// Reads and parses `path`. Anything that is wrong with it (absent, too large, not UTF-8, nested
+  /// too deeply, malformed, a key given twice) is an error at the place in the file, and nothing is
+  /// returned.
   static std::optional<JsonFile> load(mlir::MLIRContext *context, llvm::StringRef path);
 
   /// As `load`, of a text that messages call `path`.
-  static std::optional<JsonFile> parse(mlir::MLIRContext *context, llvm::StringRef path, llvm::StringRef text);
+  static std::optional<JsonFile> parse(mlir::MLIRContext *context, llvm::StringRef path,
+                                       llvm::StringRef text);
 
   llvm::StringRef getPath() const { return file; }
   llvm::StringRef getText() const { return text; }

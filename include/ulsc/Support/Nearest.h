@@ -1,4 +1,5 @@
-//===- Nearest.h - The nearest of several legal spellings -------------------------- -*- C++ -*-===//
+//===- Nearest.h - The nearest of several legal spellings -------------------------- -*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +14,8 @@
 
 namespace ulsc {
 
-/// The candidate with the smallest edit distance to `word`, or an empty text when none is near enough to be meant.
+/// The candidate with the smallest edit distance to `word`, or an empty text when none is near
+/// enough to be meant.
 llvm::StringRef findNearest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> candidates);
 
 /// `; did you mean X`, or nothing.

@@ -25,19 +25,22 @@ struct CpuOptions {
 };
 
 /// The machine that `options` name; emits an error at `loc` and returns null when there is none.
-std::unique_ptr<llvm::TargetMachine> createCpuMachine(mlir::Location loc, const CpuOptions &options);
+std::unique_ptr<llvm::TargetMachine> createCpuMachine(mlir::Location loc,
+                                                      const CpuOptions &options);
 
 /// Translates a module of the llvm dialect and optimises it; null after an error.
 std::unique_ptr<llvm::Module> translateForCpu(mlir::ModuleOp module, llvm::LLVMContext &context,
-                                              llvm::TargetMachine &machine, const CpuOptions &options);
+                                              llvm::TargetMachine &machine,
+                                              const CpuOptions &options);
 
 /// Writes the object file of a module of the llvm dialect.
-mlir::LogicalResult emitCpuObject(mlir::ModuleOp module, const CpuOptions &options, llvm::StringRef path);
+mlir::LogicalResult emitCpuObject(mlir::ModuleOp module, const CpuOptions &options,
+                                  llvm::StringRef path);
 
-/// Links object files with the runtime into an executable. The runtime is `libulsc_runtime.a` in `../lib` beside the
-/// compiler's executable, which `tool` names (argv[0]).
-mlir::LogicalResult linkCpuProgram(mlir::Location loc, llvm::ArrayRef<std::string> objects, llvm::StringRef output,
-                                   llvm::StringRef tool);
+/// Links object files with the runtime into an executable. The runtime is `libulsc_runtime.a` in
+/// `../lib` beside the compiler's executable, which `tool` names (argv[0]).
+mlir::LogicalResult linkCpuProgram(mlir::Location loc, llvm::ArrayRef<std::string> objects,
+                                   llvm::StringRef output, llvm::StringRef tool);
 
 } // namespace ulsc
 

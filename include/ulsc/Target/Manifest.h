@@ -12,9 +12,8 @@
 
 namespace ulsc {
 
-/// The JSON document of docs/manifest.md for a module at the exec stage. `threads` are those that its scratch buffers are
-/// sized for.
-mlir::FailureOr<std::string> buildManifest(mlir::ModuleOp module, int64_t threads = 2);
+/// The JSON document of docs/manifest.md for a module at the exec stage.
+mlir::FailureOr<std::string> buildManifest(mlir::ModuleOp module);
 
 } // namespace ulsc
 

@@ -30,7 +30,8 @@ static llvm::CodeGenOptLevel codeGenLevel(unsigned level) {
                       : llvm::CodeGenOptLevel::Aggressive;
 }
 
-std::unique_ptr<llvm::TargetMachine> ulsc::createCpuMachine(Location loc, const CpuOptions &options) {
+std::unique_ptr<llvm::TargetMachine> ulsc::createCpuMachine(Location loc,
+                                                            const CpuOptions &options) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
@@ -44,10 +45,12 @@ std::unique_ptr<llvm::TargetMachine> ulsc::createCpuMachine(Location loc, const 
   if (cpu == "native") {
     cpu = llvm::sys::getHostCPUName().str();
     for (const auto &feature : llvm::sys::getHostCPUFeatures())
-      features += (features.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") + feature.first().str();
+      features += (features.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") +
+                  feature.first().str();
   }
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, cpu, features, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, codeGenLevel(options.level)));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, cpu, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                  std::nullopt, codeGenLevel(options.level)));
   if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(cpu)) {
     emitError(loc) << "unknown cpu '" << options.cpu << "' for '" << triple.str() << "'";
     return nullptr;
@@ -62,7 +65,8 @@ static void setFunctionAttributes(llvm::Module &module, llvm::TargetMachine &mac
       continue;
     function.addFnAttr("target-cpu", machine.getTargetCPU());
     function.addFnAttr("target-features", machine.getTargetFeatureString());
-    // Vector and scalar code of one loop divide alike, so that results don't depend on where a loop is cut.
+    // Vector and scalar code of one loop divide alike, so that results don't depend on where a loop
+    // is cut.
     function.addFnAttr("reciprocal-estimates", "none");
     function.addFnAttr(llvm::Attribute::NoUnwind);
     if (machine.getTargetFeatureString().contains("+avx512f"))
@@ -94,7 +98,8 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigne
 }
 
 std::unique_ptr<llvm::Module> ulsc::translateForCpu(ModuleOp module, llvm::LLVMContext &context,
-                                                    llvm::TargetMachine &machine, const CpuOptions &options) {
+                                                    llvm::TargetMachine &machine,
+                                                    const CpuOptions &options) {
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
   std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context, "program");
@@ -121,7 +126,8 @@ LogicalResult ulsc::emitCpuObject(ModuleOp module, const CpuOptions &options, St
     return module.emitError() << "cannot write '" << path << "': " << error.message();
   llvm::legacy::PassManager passes;
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return module.emitError() << "the target '" << machine->getTargetTriple().str() << "' has no object files";
+    return module.emitError() << "the target '" << machine->getTargetTriple().str()
+                              << "' has no object files";
   passes.run(*translated);
   return success();
 }

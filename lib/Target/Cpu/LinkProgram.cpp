@@ -31,10 +31,12 @@ static std::string findLinker() {
   return "";
 }
 
-LogicalResult ulsc::linkCpuProgram(Location loc, ArrayRef<std::string> objects, StringRef output, StringRef tool) {
+LogicalResult ulsc::linkCpuProgram(Location loc, ArrayRef<std::string> objects, StringRef output,
+                                   StringRef tool) {
   std::string runtime = findRuntime(tool), linker = findLinker();
   if (!llvm::sys::fs::exists(runtime))
-    return emitError(loc) << "the runtime library '" << runtime << "' does not exist; build the target ulsc_runtime";
+    return emitError(loc) << "the runtime library '" << runtime
+                          << "' does not exist; build the target ulsc_runtime";
   if (linker.empty())
     return emitError(loc) << "no C++ compiler to link with; c++, g++ and clang++ are not in PATH";
   SmallVector<StringRef> arguments = {linker, "-o", output};
@@ -51,11 +53,13 @@ LogicalResult ulsc::linkCpuProgram(Location loc, ArrayRef<std::string> objects, 
   llvm::sys::fs::remove(log);
   if (code == 0)
     return success();
-  InFlightDiagnostic error = emitError(loc) << "linking '" << output << "' failed with code " << code;
+  InFlightDiagnostic error = emitError(loc)
+                             << "linking '" << output << "' failed with code " << code;
   if (!message.empty())
     error << ": " << message;
   if (text)
-    error.attachNote() << (*text)->getBuffer() << "; a program links Open MPI (libopenmpi-dev), oneDNN (libdnnl-dev) "
+    error.attachNote() << (*text)->getBuffer()
+                       << "; a program links Open MPI (libopenmpi-dev), oneDNN (libdnnl-dev) "
                        << "and libgomp";
   return error;
 }

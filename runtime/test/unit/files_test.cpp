@@ -1,4 +1,5 @@
-// Safetensors files, checkpoints and token files: sound ones, damaged ones, and failures while writing.
+// Safetensors files, checkpoints and token files: sound ones, damaged ones, and failures while
+// writing.
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/files.h"
 #include "checkpoint/safetensors.h"
@@ -65,7 +66,8 @@ protected:
   std::string directory;
 };
 
-const char *smallManifest = R"({"schema": "ulsc.manifest/1", "model": {"name": "m", "vocabulary": 70000},
+const char *smallManifest =
+    R"({"schema": "ulsc.manifest/1", "model": {"name": "m", "vocabulary": 70000},
   "mesh": {"axes": []}, "batch": {"global": 2, "micro": 1, "microbatches": 2, "seq": 3},
   "arena": {"bytes": 4096}, "inputs": {"tokens": {"offset": 0, "shape": [2, 1, 3], "dtype": "i32"},
   "targets": {"offset": 64, "shape": [2, 1, 3], "dtype": "i32"}},
@@ -96,8 +98,8 @@ TEST_F(Files, every_truncation_of_a_safetensors_file_is_an_error) {
 }
 
 TEST_F(Files, changed_headers_never_crash) {
-  std::string whole = safetensors(
-      R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})", 24);
+  std::string whole =
+      safetensors(R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})", 24);
   std::mt19937 random(1);
   for (int i = 0; i < 3000; ++i) {
     std::string changed = whole;
@@ -143,7 +145,8 @@ TEST_F(Files, hash_does_not_depend_on_how_bytes_arrive) {
   EXPECT_NE(whole.value(), changed.value());
 }
 
-// Whatever operation fails, the newest complete save can be resumed, and nothing half-written stays.
+// Whatever operation fails, the newest complete save can be resumed, and nothing half-written
+// stays.
 TEST_F(Files, a_save_that_fails_leaves_the_one_before) {
   Manifest manifest = parseManifest(smallManifest);
   LoneCommunicator communicator;

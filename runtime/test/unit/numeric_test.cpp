@@ -161,9 +161,11 @@ TEST(Slice, every_mesh_draws_the_same_values) {
   for (float value : whole)
     EXPECT_FALSE(std::isnan(value));
   Mesh mesh{{{"dp", 2}, {"cp", 2}, {"tp", 3}}};
-  EXPECT_EQ(assembled(tensorOf({8, 3, 6, 2}, logical, {{"dp", "cp"}, {}, {"tp"}, {}}), mesh), whole);
+  EXPECT_EQ(assembled(tensorOf({8, 3, 6, 2}, logical, {{"dp", "cp"}, {}, {"tp"}, {}}), mesh),
+            whole);
   EXPECT_EQ(assembled(tensorOf({6, 6, 6, 2}, logical, {{"dp"}, {"tp"}, {}, {}}), mesh), whole);
-  EXPECT_EQ(assembled(tensorOf({5, 3, 12, 2}, logical, {{}, {"tp"}, {"cp", "dp"}, {}}), mesh), whole);
+  EXPECT_EQ(assembled(tensorOf({5, 3, 12, 2}, logical, {{}, {"tp"}, {"cp", "dp"}, {}}), mesh),
+            whole);
 }
 
 TEST(Slice, first_replica_speaks) {

@@ -8,7 +8,7 @@
 // ORDER: dist.mesh @mesh <["tp"=2, "dp"=2]>
 // REST: dist.mesh @mesh <["dp"=4, "tp"=2]>
 
-// CHECK: uls.param @up.weight {{.*}} sharding <@mesh, [{"tp"}, {}]> {dist.origin = {tp = "rule mlp→tp (strategy tp)"}}
+// CHECK: uls.param @up.weight {{.*}} sharding <@mesh, [{"tp"}, {}]> {dist.origin = {tp = "rule mlp{{.*}}tp (strategy tp)"}}
 uls.param @up.weight : tensor<64x16xf32> axes ["mlp", "embed"] init <normal, 0.02>
 // CHECK: uls.param @norm.weight {{.*}} sharding <@mesh, [{}]>
 uls.param @norm.weight : tensor<16xf32> axes ["embed"] init <ones>

@@ -4,9 +4,9 @@
 // CHECK: uls.groups = [{lr_scale = 1.000000e+00 : f64, match = "*", weight_decay_scale = 1.000000e+00 : f64},
 // CHECK-SAME: {lr_scale = 1.000000e-01 : f64, match = "*.bias", weight_decay_scale = 0.000000e+00 : f64}]
 // CHECK: dist.mesh @mesh <["dp"=2, "tp"=2]>
-// CHECK: uls.param @layers.0.up.weight {{.*}} sharding <@mesh, [{"tp"}, {}]> {dist.origin = {tp = "rule mlp→tp (recipe line 3)"}}
+// CHECK: uls.param @layers.0.up.weight {{.*}} sharding <@mesh, [{"tp"}, {}]> {dist.origin = {tp = "rule mlp{{.*}}tp (recipe line 3)"}}
 // CHECK: uls.param @layers.1.up.weight {{.*}} sharding <@mesh, [{}, {"tp"}]> {dist.origin = {tp = "pin layers.1.*.weight (recipe line 4)"}}
-// CHECK: uls.param @layers.0.up.bias {{.*}} {dist.origin = {tp = "rule mlp→tp (recipe line 3)"}, frozen, group = 1 : i64}
+// CHECK: uls.param @layers.0.up.bias {{.*}} {dist.origin = {tp = "rule mlp{{.*}}tp (recipe line 3)"}, frozen, group = 1 : i64}
 
 // The layer that is pinned otherwise has a block of its own.
 // CHECK: uls.block @layer(

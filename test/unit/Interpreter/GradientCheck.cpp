@@ -1,4 +1,5 @@
-//===- GradientCheck.cpp - The second oracle: adjoints against finite differences ----------------===//
+//===- GradientCheck.cpp - The second oracle: adjoints against finite differences
+//----------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -68,7 +69,8 @@ namespace {
 /// The scalar Σ cotangent · result of a block as a function of its arguments.
 class Objective {
 public:
-  Objective(uls::BlockOp plain, std::vector<RuntimeValue> arguments, std::map<int64_t, Tensor> cotangents)
+  Objective(uls::BlockOp plain, std::vector<RuntimeValue> arguments,
+            std::map<int64_t, Tensor> cotangents)
       : plain(plain), arguments(std::move(arguments)), cotangents(std::move(cotangents)),
         machine(Interpreter::create(plain->getParentOfType<ModuleOp>())) {}
 
@@ -91,9 +93,11 @@ public:
   double differentiate(unsigned argument, const Tensor &direction) {
     const Tensor &at = arguments[argument].getTensor(0);
     auto along = [&](double distance) {
-      return evaluate(argument, at.zip(direction, [&](double x, double d) { return x + distance * d; }));
+      return evaluate(argument,
+                      at.zip(direction, [&](double x, double d) { return x + distance * d; }));
     };
-    return (8.0 * (along(stepSize) - along(-stepSize)) - (along(2 * stepSize) - along(-2 * stepSize))) /
+    return (8.0 * (along(stepSize) - along(-stepSize)) -
+            (along(2 * stepSize) - along(-2 * stepSize))) /
            (12.0 * stepSize);
   }
 
@@ -124,7 +128,8 @@ static std::vector<Tensor> getDirections(const Tensor &argument, std::mt19937_64
       element = draw(random) / std::sqrt(double(elements.size()));
     directions.emplace_back(argument.getShape(), std::move(elements));
   }
-  for (int64_t i = 0; i < argument.getNumElements() && argument.getNumElements() <= smallArgument; ++i) {
+  for (int64_t i = 0; i < argument.getNumElements() && argument.getNumElements() <= smallArgument;
+       ++i) {
     std::vector<double> elements(argument.getNumElements());
     elements[i] = 1.0;
     directions.emplace_back(argument.getShape(), std::move(elements));
@@ -139,8 +144,8 @@ static double getScale(const Tensor &gradient) {
   return std::sqrt(squares / std::max<double>(1.0, gradient.getNumElements()));
 }
 
-std::vector<std::string> interpreter::checkGradients(uls::BlockOp plain, uls::BlockOp joint, uint64_t seed,
-                                                     double tolerance) {
+std::vector<std::string> interpreter::checkGradients(uls::BlockOp plain, uls::BlockOp joint,
+                                                     uint64_t seed, double tolerance) {
   std::mt19937_64 random(seed + 1);
   std::vector<RuntimeValue> arguments = drawBlockArguments(plain, seed), all = arguments;
   std::map<int64_t, Tensor> cotangents;
@@ -159,11 +164,13 @@ std::vector<std::string> interpreter::checkGradients(uls::BlockOp plain, uls::Bl
   for (auto [i, argument] : llvm::enumerate(given)) {
     const Tensor &gradient = (*results)[joint.getNumPrimalResults() + i].getTensor(0);
     for (const Tensor &direction : getDirections(objective.getArgument(argument), random)) {
-      double expected = objective.differentiate(argument, direction), actual = dot(gradient, direction);
+      double expected = objective.differentiate(argument, direction),
+             actual = dot(gradient, direction);
       double size = std::max({std::abs(expected), getScale(gradient), 1e-3});
       if (!(std::abs(actual - expected) <= tolerance * size))
-        failures.push_back(llvm::formatv("gradient of argument {0}: {1}, finite differences give {2}", argument,
-                                         actual, expected));
+        failures.push_back(
+            llvm::formatv("gradient of argument {0}: {1}, finite differences give {2}", argument,
+                          actual, expected));
     }
   }
   return failures;

@@ -1,4 +1,5 @@
-//===- InterpreterTest.cpp - The machine: registry, poison, rounding, storage --------------------===//
+//===- InterpreterTest.cpp - The machine: registry, poison, rounding, storage
+//--------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -23,10 +24,11 @@ namespace {
 
 class InterpreterTest : public ::testing::Test {
 protected:
-  InterpreterTest() : context(makeRegistry()), handler(&context, [this](Diagnostic &diag) {
-    message = diag.str();
-    return success();
-  }) {
+  InterpreterTest()
+      : context(makeRegistry()), handler(&context, [this](Diagnostic &diag) {
+          message = diag.str();
+          return success();
+        }) {
     context.loadDialect<uls::UlsDialect>();
     context.allowUnregisteredDialects();
   }
@@ -35,10 +37,14 @@ protected:
     registerAllDialects(registry);
     return registry;
   }
-  OwningOpRef<ModuleOp> parse(StringRef text) { return parseSourceString<ModuleOp>(text, &context); }
+  OwningOpRef<ModuleOp> parse(StringRef text) {
+    return parseSourceString<ModuleOp>(text, &context);
+  }
 
-  FailureOr<SmallVector<RuntimeValue>> call(Interpreter &machine, ArrayRef<RuntimeValue> arguments) {
-    return machine.call(llvm::cast<FunctionOpInterface>((*machine.getModule().getOps<uls::BlockOp>().begin()).getOperation()),
+  FailureOr<SmallVector<RuntimeValue>> call(Interpreter &machine,
+                                            ArrayRef<RuntimeValue> arguments) {
+    return machine.call(llvm::cast<FunctionOpInterface>(
+                            (*machine.getModule().getOps<uls::BlockOp>().begin()).getOperation()),
                         arguments);
   }
 
@@ -53,8 +59,9 @@ RuntimeValue vector(std::vector<double> elements) {
 }
 
 TEST_F(InterpreterTest, AnUnknownOpIsNamedAndCanBeTaught) {
-  auto module = parse("uls.block @b(%x: tensor<2xf32>) -> (tensor<2xf32>) {"
-                      "%y = \"test.twice\"(%x) : (tensor<2xf32>) -> tensor<2xf32> uls.yield %y : tensor<2xf32> }");
+  auto module = parse(
+      "uls.block @b(%x: tensor<2xf32>) -> (tensor<2xf32>) {"
+      "%y = \"test.twice\"(%x) : (tensor<2xf32>) -> tensor<2xf32> uls.yield %y : tensor<2xf32> }");
   auto machine = Interpreter::create(*module);
   EXPECT_TRUE(failed(call(*machine, {vector({1, 2})})));
   EXPECT_EQ(message, "'test.twice' op has no evaluator in the interpreter");
@@ -69,7 +76,8 @@ TEST_F(InterpreterTest, AnUnknownOpIsNamedAndCanBeTaught) {
 
 TEST_F(InterpreterTest, PoisonThatIsReadIsDetected) {
   auto module = parse("uls.block @b(%x: tensor<2xf32>) -> (tensor<1xf32>) {"
-                      "%y = uls.slice %x dim 0 offset 0 : tensor<2xf32> -> tensor<1xf32> uls.yield %y : tensor<1xf32> }");
+                      "%y = uls.slice %x dim 0 offset 0 : tensor<2xf32> -> tensor<1xf32> uls.yield "
+                      "%y : tensor<1xf32> }");
   auto machine = Interpreter::create(*module);
   EXPECT_TRUE(succeeded(call(*machine, {vector({1, NAN})})));
   EXPECT_TRUE(failed(call(*machine, {vector({NAN, 1})})));
@@ -77,8 +85,9 @@ TEST_F(InterpreterTest, PoisonThatIsReadIsDetected) {
 }
 
 TEST_F(InterpreterTest, RoundsOnlyWhenAsked) {
-  auto module = parse("uls.block @b(%x: tensor<1xbf16>) -> (tensor<1xbf16>) {"
-                      "%y = uls.add %x, %x : tensor<1xbf16>, tensor<1xbf16> uls.yield %y : tensor<1xbf16> }");
+  auto module =
+      parse("uls.block @b(%x: tensor<1xbf16>) -> (tensor<1xbf16>) {"
+            "%y = uls.add %x, %x : tensor<1xbf16>, tensor<1xbf16> uls.yield %y : tensor<1xbf16> }");
   Options options;
   auto exact = call(*Interpreter::create(*module, options), {vector({0.3})});
   options.round = true;
@@ -88,9 +97,11 @@ TEST_F(InterpreterTest, RoundsOnlyWhenAsked) {
 }
 
 TEST_F(InterpreterTest, ParametersAreShardedAndAssembled) {
-  auto module = parse("module attributes {dist.partitioned} { dist.mesh @mesh <[\"dp\"=2, \"tp\"=3]>"
-                      "uls.param @w : tensor<4x6xf32> axes [\"vocab\", \"mlp\"] init <normal, 0.5> logical_shape [3, 6]"
-                      " sharding <@mesh, [{}, {\"tp\"}]> }");
+  auto module =
+      parse("module attributes {dist.partitioned} { dist.mesh @mesh <[\"dp\"=2, \"tp\"=3]>"
+            "uls.param @w : tensor<4x6xf32> axes [\"vocab\", \"mlp\"] init <normal, 0.5> "
+            "logical_shape [3, 6]"
+            " sharding <@mesh, [{}, {\"tp\"}]> }");
   ASSERT_TRUE(module) << message;
   auto machine = Interpreter::create(*module);
   ASSERT_EQ(machine->getNumRanks(), 6);
@@ -105,7 +116,8 @@ TEST_F(InterpreterTest, ParametersAreShardedAndAssembled) {
   EXPECT_EQ(whole->getFloats()[18], 0);
   (*stored)[4] = (*stored)[4].map([](double x) { return x + 1; });
   EXPECT_TRUE(failed(machine->getStored("w")));
-  EXPECT_EQ(message, "'uls.param' op leaves \"w\" inconsistent: replicas differ between rank 1 and rank 4");
+  EXPECT_EQ(message,
+            "'uls.param' op leaves \"w\" inconsistent: replicas differ between rank 1 and rank 4");
 }
 
 TEST_F(InterpreterTest, UpdateReadsTheControlBlockAndWritesMasterAndStoredValue) {
@@ -135,7 +147,8 @@ TEST_F(InterpreterTest, UpdateReadsTheControlBlockAndWritesMasterAndStoredValue)
   options.round = true;
   options.control.learningRate = 0.01;
   options.control.parameterLrScale["w"] = 3.0;
-  Tensor tokens(Shape{1, 1, 2}, std::vector<int64_t>{0, 1}), targets(Shape{1, 1, 2}, std::vector<int64_t>{-1, 1});
+  Tensor tokens(Shape{1, 1, 2}, std::vector<int64_t>{0, 1}),
+      targets(Shape{1, 1, 2}, std::vector<int64_t>{-1, 1});
   FailureOr<StepResult> result = runStep(*module, {tokens, targets}, options);
   ASSERT_TRUE(succeeded(result)) << message;
   EXPECT_EQ(result->validCount, 1);

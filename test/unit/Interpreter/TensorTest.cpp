@@ -1,4 +1,5 @@
-//===- TensorTest.cpp - Shards, replicas and rounding of the interpreter's values ----------------===//
+//===- TensorTest.cpp - Shards, replicas and rounding of the interpreter's values
+//----------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -46,8 +47,9 @@ protected:
 
 TEST_F(TensorTest, ShardsAssembleToTheWhole) {
   Tensor whole = sequence({4, 6});
-  for (StringRef text : {"#dist.sharding<@mesh, [{}, {}]>", "#dist.sharding<@mesh, [{\"dp\"}, {\"tp\"}]>",
-                         "#dist.sharding<@mesh, [{}, {\"tp\", \"dp\"}]>", "#dist.sharding<@mesh, [{\"dp\"}, {}]>"}) {
+  for (StringRef text :
+       {"#dist.sharding<@mesh, [{}, {}]>", "#dist.sharding<@mesh, [{\"dp\"}, {\"tp\"}]>",
+        "#dist.sharding<@mesh, [{}, {\"tp\", \"dp\"}]>", "#dist.sharding<@mesh, [{\"dp\"}, {}]>"}) {
     dist::ShardingAttr s = sharding(text);
     std::optional<Tensor> back = assemble(shards(whole, s), s, mesh, whole.getShape(), 0, error);
     ASSERT_TRUE(back) << error;

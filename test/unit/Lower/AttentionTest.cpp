@@ -26,8 +26,8 @@ enum Slot { Q, K, V, QP, KP, QS, KS, O, L, DO, DQ, DK, DV, Scratch };
 int64_t offsetOf(Slot slot) { return slot * 65536; }
 
 const float rate = 0.3f;
-const int64_t layer = 2, rowOffset = 7, headOffset = 4, queryOffset = 5, keyOffset = 1, allHeads = 16, allQueries = 300,
-              allKeys = 400;
+const int64_t layer = 2, rowOffset = 7, headOffset = 4, queryOffset = 5, keyOffset = 1,
+              allHeads = 16, allQueries = 300, allKeys = 400;
 
 std::string shapeOf(const Case &c, Slot slot) {
   auto list = [](std::initializer_list<int64_t> sizes, const char *type) {
@@ -38,13 +38,21 @@ std::string shapeOf(const Case &c, Slot slot) {
   };
   const char *element = c.bf16 ? "bf16" : "f32";
   switch (slot) {
-  case Q: case O: case DO: case DQ:
+  case Q:
+  case O:
+  case DO:
+  case DQ:
     return list({c.b, c.s, c.k, c.g, c.d}, element);
-  case K: case V: case DK: case DV:
+  case K:
+  case V:
+  case DK:
+  case DV:
     return list({c.b, c.t, c.k, c.d}, element);
-  case QP: case QS:
+  case QP:
+  case QS:
     return list({c.b, c.s}, "i32");
-  case KP: case KS:
+  case KP:
+  case KS:
     return list({c.b, c.t}, "i32");
   case L:
     return list({c.b, c.s, c.k, c.g}, "f32");
@@ -54,30 +62,38 @@ std::string shapeOf(const Case &c, Slot slot) {
 }
 
 std::string programOf(const Case &c) {
-  const char *names[] = {"q", "k", "v", "qp", "kp", "qs", "ks", "o", "l", "do", "dq", "dk", "dv", "w"};
+  const char *names[] = {"q", "k", "v",  "qp", "kp", "qs", "ks",
+                         "o", "l", "do", "dq", "dk", "dv", "w"};
   std::string text = "exec.function @ulsc_step() attributes {entry} {\n";
   for (int i = 0; i <= Scratch; ++i)
-    text += "  %" + std::string(names[i]) + " = exec.buffer temporaries offset(" + std::to_string(offsetOf(Slot(i))) +
-            ") : " + shapeOf(c, Slot(i)) + "\n";
+    text += "  %" + std::string(names[i]) + " = exec.buffer temporaries offset(" +
+            std::to_string(offsetOf(Slot(i))) + ") : " + shapeOf(c, Slot(i)) + "\n";
   auto constant = [&](const char *name, int64_t value) {
     text += std::string("  %") + name + " = arith.constant " + std::to_string(value) + " : i64\n";
   };
-  constant("s0", layer), constant("s1", rowOffset), constant("s2", headOffset), constant("s3", queryOffset), constant("s4", keyOffset);
+  constant("s0", layer), constant("s1", rowOffset), constant("s2", headOffset),
+      constant("s3", queryOffset), constant("s4", keyOffset);
   std::string attributes = " {scale = 0.3 : f32";
   attributes += c.causal ? ", causal" : "";
   if (c.dropout)
-    attributes += ", dropout_rate = 0.3 : f32, dropout_key = 77 : i64, dropout_sizes = array<i64: 16, 300, 400>";
+    attributes += ", dropout_rate = 0.3 : f32, dropout_key = 77 : i64, dropout_sizes = array<i64: "
+                  "16, 300, 400>";
   attributes += "}";
-  std::string scalars = c.dropout ? " scalars(%s0, %s1, %s2, %s3, %s4 : i64, i64, i64, i64, i64)" : "";
+  std::string scalars =
+      c.dropout ? " scalars(%s0, %s1, %s2, %s3, %s4 : i64, i64, i64, i64, i64)" : "";
   std::string segments = c.segments ? " segments(%qs, %ks)" : "";
-  std::string types = shapeOf(c, Q) + ", " + shapeOf(c, K) + ", " + shapeOf(c, V) + ", " + shapeOf(c, QP) + ", " + shapeOf(c, KP);
+  std::string types = shapeOf(c, Q) + ", " + shapeOf(c, K) + ", " + shapeOf(c, V) + ", " +
+                      shapeOf(c, QP) + ", " + shapeOf(c, KP);
   if (c.segments)
     types += ", " + shapeOf(c, QS) + ", " + shapeOf(c, KS);
-  text += "  exec.attention %q, %k, %v positions(%qp, %kp)" + segments + " outs(%o, %l) scratch(%w)" + scalars + attributes +
-          " : " + types + " outs " + shapeOf(c, O) + ", " + shapeOf(c, L) + " scratch " + shapeOf(c, Scratch) + "\n";
-  text += "  exec.attention_grad %q, %k, %v positions(%qp, %kp)" + segments + " forward(%o, %l) grad(%do) outs(%dq, %dk, %dv) scratch(%w)" +
-          scalars + attributes + " : " + types + " forward " + shapeOf(c, O) + ", " + shapeOf(c, L) + " grad " + shapeOf(c, DO) +
-          " outs " + shapeOf(c, DQ) + ", " + shapeOf(c, DK) + ", " + shapeOf(c, DV) + " scratch " + shapeOf(c, Scratch) + "\n";
+  text += "  exec.attention %q, %k, %v positions(%qp, %kp)" + segments +
+          " outs(%o, %l) scratch(%w)" + scalars + attributes + " : " + types + " outs " +
+          shapeOf(c, O) + ", " + shapeOf(c, L) + " scratch " + shapeOf(c, Scratch) + "\n";
+  text += "  exec.attention_grad %q, %k, %v positions(%qp, %kp)" + segments +
+          " forward(%o, %l) grad(%do) outs(%dq, %dk, %dv) scratch(%w)" + scalars + attributes +
+          " : " + types + " forward " + shapeOf(c, O) + ", " + shapeOf(c, L) + " grad " +
+          shapeOf(c, DO) + " outs " + shapeOf(c, DQ) + ", " + shapeOf(c, DK) + ", " +
+          shapeOf(c, DV) + " scratch " + shapeOf(c, Scratch) + "\n";
   return text + "  exec.return\n}\n";
 }
 
@@ -89,14 +105,18 @@ struct Reference {
 double keepFactor(const Case &c, int64_t b, int64_t head, int64_t s, int64_t t) {
   if (!c.dropout)
     return 1;
-  uint64_t index = (((rowOffset + b) * allHeads + headOffset + head) * allQueries + queryOffset + s) * allKeys + keyOffset + t;
+  uint64_t index =
+      (((rowOffset + b) * allHeads + headOffset + head) * allQueries + queryOffset + s) * allKeys +
+      keyOffset + t;
   uint32_t words[4];
   ulsc_random_words(ulsc_random_stream_of(11, 77, layer, 4), index, words);
   return words[0] >= ulsc_random_drop_threshold(rate) ? 1 / (1 - double(rate)) : 0;
 }
 
-void computeReference(const Case &c, Reference &r, const int32_t *qp, const int32_t *kp, const int32_t *qs, const int32_t *ks) {
-  r.o.assign(r.q.size(), 0), r.dq.assign(r.q.size(), 0), r.dk.assign(r.k.size(), 0), r.dv.assign(r.k.size(), 0);
+void computeReference(const Case &c, Reference &r, const int32_t *qp, const int32_t *kp,
+                      const int32_t *qs, const int32_t *ks) {
+  r.o.assign(r.q.size(), 0), r.dq.assign(r.q.size(), 0), r.dk.assign(r.k.size(), 0),
+      r.dv.assign(r.k.size(), 0);
   r.l.assign(c.b * c.s * c.k * c.g, 0);
   double scale = 0.3f;
   for (int64_t b = 0; b < c.b; ++b)
@@ -112,7 +132,8 @@ void computeReference(const Case &c, Reference &r, const int32_t *qp, const int3
             double x = 0;
             for (int64_t d = 0; d < c.d; ++d)
               x += q[d] * r.k[keyAt(t) + d];
-            bool visible = (!c.causal || kp[b * c.t + t] <= qp[b * c.s + s]) && (!c.segments || ks[b * c.t + t] == qs[b * c.s + s]);
+            bool visible = (!c.causal || kp[b * c.t + t] <= qp[b * c.s + s]) &&
+                           (!c.segments || ks[b * c.t + t] == qs[b * c.s + s]);
             p[t] = visible ? std::exp(scale * x) : 0;
             sum += p[t];
             factor[t] = keepFactor(c, b, k * c.g + g, s, t);
@@ -137,7 +158,8 @@ void computeReference(const Case &c, Reference &r, const int32_t *qp, const int3
 }
 
 /// Draws values, as the element type represents them, and keeps them in double.
-std::vector<double> draw(ExecProgram &program, const Case &c, Slot slot, int64_t count, unsigned seed) {
+std::vector<double> draw(ExecProgram &program, const Case &c, Slot slot, int64_t count,
+                         unsigned seed) {
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal;
   std::vector<double> values(count);
@@ -154,10 +176,12 @@ std::vector<double> draw(ExecProgram &program, const Case &c, Slot slot, int64_t
   return values;
 }
 
-void expectNear(ExecProgram &program, const Case &c, Slot slot, const std::vector<double> &expected, const char *what) {
+void expectNear(ExecProgram &program, const Case &c, Slot slot, const std::vector<double> &expected,
+                const char *what) {
   double worst = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    float actual = c.bf16 && slot != L ? fromBf16(program.at<uint16_t>(offsetOf(slot))[i]) : program.at<float>(offsetOf(slot))[i];
+    float actual = c.bf16 && slot != L ? fromBf16(program.at<uint16_t>(offsetOf(slot))[i])
+                                       : program.at<float>(offsetOf(slot))[i];
     if (std::isinf(expected[i])) {
       EXPECT_EQ(actual, expected[i]) << c.name << " " << what;
       continue;
@@ -193,7 +217,8 @@ void check(const Case &c) {
   expectNear(program, c, DK, r.dk, "dk");
   expectNear(program, c, DV, r.dv, "dv");
   program.run(2);
-  EXPECT_EQ(std::memcmp(first.data(), program.at<char>(0), first.size()), 0) << c.name << " depends on threads";
+  EXPECT_EQ(std::memcmp(first.data(), program.at<char>(0), first.size()), 0)
+      << c.name << " depends on threads";
 }
 
 TEST(Attention, IsSoftmaxOfScoresTimesValues) {

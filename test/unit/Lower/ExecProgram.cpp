@@ -30,25 +30,29 @@ using namespace mlir;
 
 static int parts = 1;
 
-static void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t extent, int64_t grain) {
+static void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments,
+                   int64_t extent, int64_t grain) {
   int64_t chunks = (extent + grain - 1) / grain;
   int64_t each = (chunks + parts - 1) / parts;
   for (int64_t first = 0, thread = 0; first < chunks; first += each, ++thread)
     kernel(context, arguments, first * grain, std::min(extent, (first + each) * grain), thread);
 }
 
-static void gemmTile(int64_t transposeA, int64_t transposeB, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
-                     int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+static void gemmTile(int64_t transposeA, int64_t transposeB, int64_t m, int64_t n, int64_t k,
+                     float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+                     float beta, float *c, int64_t ldc) {
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0;
       for (int64_t l = 0; l < k; ++l)
-        sum += double(transposeA ? a[l * lda + i] : a[i * lda + l]) * (transposeB ? b[j * ldb + l] : b[l * ldb + j]);
+        sum += double(transposeA ? a[l * lda + i] : a[i * lda + l]) *
+               (transposeB ? b[j * ldb + l] : b[l * ldb + j]);
       c[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * c[i * ldc + j]);
     }
 }
 
-static void gemm(ulsc_context *, const ulsc_gemm_desc *d, const void *a, const void *b, void *c, void *) {
+static void gemm(ulsc_context *, const ulsc_gemm_desc *d, const void *a, const void *b, void *c,
+                 void *) {
   auto *x = static_cast<const float *>(a), *y = static_cast<const float *>(b);
   auto *z = static_cast<float *>(c);
   for (int64_t i = 0; i < d->batch; ++i)
@@ -56,13 +60,14 @@ static void gemm(ulsc_context *, const ulsc_gemm_desc *d, const void *a, const v
       for (int64_t n = 0; n < d->n; ++n) {
         double sum = d->accumulate ? z[i * d->c_batch + m * d->c_m + n * d->c_n] : 0;
         for (int64_t k = 0; k < d->k; ++k)
-          sum += double(x[i * d->a_batch + m * d->a_m + k * d->a_k]) * y[i * d->b_batch + k * d->b_k + n * d->b_n];
+          sum += double(x[i * d->a_batch + m * d->a_m + k * d->a_k]) *
+                 y[i * d->b_batch + k * d->b_k + n * d->b_n];
         z[i * d->c_batch + m * d->c_m + n * d->c_n] = sum;
       }
 }
 
-static void collectiveStart(ulsc_context *, const ulsc_collective_desc *d, void *const *inputs, void *const *outputs,
-                            int32_t) {
+static void collectiveStart(ulsc_context *, const ulsc_collective_desc *d, void *const *inputs,
+                            void *const *outputs, int32_t) {
   for (int i = 0; i < d->operands; ++i)
     std::memmove(outputs[i], inputs[i], d->elements[i] * 4);
 }
@@ -76,8 +81,9 @@ ExecProgram::~ExecProgram() = default;
 
 static MLIRContext &sharedContext() {
   static MLIRContext context;
-  context.loadDialect<arith::ArithDialect, linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
-                      memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect, ulsc::exec::ExecDialect>();
+  context.loadDialect<arith::ArithDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
+                      math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                      tensor::TensorDialect, ulsc::exec::ExecDialect>();
   return context;
 }
 
@@ -98,7 +104,8 @@ ExecProgram::ExecProgram(const std::string &text, int64_t arenaBytes)
   ulsc::CpuOptions options;
   auto target = ulsc::createCpuMachine(module->getLoc(), options);
   auto llvmContext = std::make_unique<llvm::LLVMContext>();
-  std::unique_ptr<llvm::Module> translated = ulsc::translateForCpu(*module, *llvmContext, *target, options);
+  std::unique_ptr<llvm::Module> translated =
+      ulsc::translateForCpu(*module, *llvmContext, *target, options);
   if (!translated)
     return;
   if (std::getenv("ULSC_TEST_PRINT"))
@@ -112,7 +119,8 @@ ExecProgram::ExecProgram(const std::string &text, int64_t arenaBytes)
   auto &jit = *machine->jit;
   llvm::orc::SymbolMap symbols;
   auto define = [&](const char *name, auto *function) {
-    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function), llvm::JITSymbolFlags::Exported};
+    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
+                                          llvm::JITSymbolFlags::Exported};
   };
   define("ulsc_launch", &launch);
   define("ulsc_gemm_tile", &gemmTile);
@@ -123,7 +131,8 @@ ExecProgram::ExecProgram(const std::string &text, int64_t arenaBytes)
   define("memcpy", &::memcpy);
   define("memmove", &::memmove);
   llvm::cantFail(jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(symbols)));
-  llvm::cantFail(jit.addIRModule(llvm::orc::ThreadSafeModule(std::move(translated), std::move(llvmContext))));
+  llvm::cantFail(
+      jit.addIRModule(llvm::orc::ThreadSafeModule(std::move(translated), std::move(llvmContext))));
   step = llvm::cantFail(jit.lookup("ulsc_step")).toPtr<void (*)(ulsc_context *)>();
   compileSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -134,30 +143,35 @@ void ExecProgram::run(int threads) {
   step(&context);
 }
 
-std::string format(std::string text, const std::vector<std::pair<std::string, std::string>> &values) {
+std::string format(std::string text,
+                   const std::vector<std::pair<std::string, std::string>> &values) {
   for (auto &[name, value] : values) {
     std::string pattern = "$" + name;
-    for (size_t at = text.find(pattern); at != std::string::npos; at = text.find(pattern, at + value.size()))
+    for (size_t at = text.find(pattern); at != std::string::npos;
+         at = text.find(pattern, at + value.size()))
       text.replace(at, pattern.size(), value);
   }
   return text;
 }
 
-std::string launchOnce(const std::string &text, const std::string &name, const std::vector<Operand> &inputs,
-                       const std::vector<Operand> &outputs, const std::vector<int64_t> &scalars) {
+std::string launchOnce(const std::string &text, const std::string &name,
+                       const std::vector<Operand> &inputs, const std::vector<Operand> &outputs,
+                       const std::vector<int64_t> &scalars) {
   std::string body, program = text + "\nexec.function @ulsc_step() attributes {entry} {\n";
   int count = 0;
   auto list = [&](const std::vector<Operand> &operands) {
     std::string values, types;
     for (const Operand &operand : operands) {
       std::string value = "%b" + std::to_string(count++), type = "memref<" + operand.type + ">";
-      program += "  " + value + " = exec.buffer activations offset(" + std::to_string(operand.offset) + ") : " + type + "\n";
+      program += "  " + value + " = exec.buffer activations offset(" +
+                 std::to_string(operand.offset) + ") : " + type + "\n";
       values += (values.empty() ? "" : ", ") + value;
       types += (types.empty() ? "" : ", ") + type;
     }
     return "(" + values + " : " + types + ")";
   };
-  body = "  exec.launch @" + name + (inputs.empty() ? "" : " ins" + list(inputs)) + " outs" + list(outputs);
+  body = "  exec.launch @" + name + (inputs.empty() ? "" : " ins" + list(inputs)) + " outs" +
+         list(outputs);
   std::string values, types;
   for (int64_t scalar : scalars) {
     std::string value = "%s" + std::to_string(count++);

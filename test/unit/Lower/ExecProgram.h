@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-/// An exec program made machine code in this process. The functions of the runtime are simple ones of the test;
-/// launches are cut into `threads` parts as the runtime may cut them.
+/// An exec program made machine code in this process. The functions of the runtime are simple ones
+/// of the test; launches are cut into `threads` parts as the runtime may cut them.
 class ExecProgram {
 public:
   explicit ExecProgram(const std::string &text, int64_t arenaBytes = 1 << 22);
@@ -24,7 +24,10 @@ public:
   bool isValid() const { return step != nullptr; }
   /// Runs the step with launches cut into `threads` parts, one after the other.
   void run(int threads = 1);
-  template <typename T> T *at(int64_t offset) { return reinterpret_cast<T *>(arena.get() + offset); }
+  template <typename T>
+  T *at(int64_t offset) {
+    return reinterpret_cast<T *>(arena.get() + offset);
+  }
   double compileSeconds = 0;
   ulsc_control control = {};
 
@@ -37,7 +40,8 @@ private:
 };
 
 /// Replaces each `$NAME` of `text` by its value.
-std::string format(std::string text, const std::vector<std::pair<std::string, std::string>> &values);
+std::string format(std::string text,
+                   const std::vector<std::pair<std::string, std::string>> &values);
 
 /// A buffer of the arena: a memref's type without `memref<>`, and its offset.
 struct Operand {
@@ -46,8 +50,9 @@ struct Operand {
 };
 
 /// The text of a program whose step launches the kernel `name` of `text` once.
-std::string launchOnce(const std::string &text, const std::string &name, const std::vector<Operand> &inputs,
-                       const std::vector<Operand> &outputs, const std::vector<int64_t> &scalars = {});
+std::string launchOnce(const std::string &text, const std::string &name,
+                       const std::vector<Operand> &inputs, const std::vector<Operand> &outputs,
+                       const std::vector<int64_t> &scalars = {});
 
 inline float fromBf16(uint16_t bits) {
   uint32_t wide = uint32_t(bits) << 16;

@@ -4,13 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Lower/KernelPlan.h"
 #include "KernelTexts.h"
 #include "dialects/Exec/ExecOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/Lower/KernelPlan.h"
 #include <gtest/gtest.h>
 
 using namespace mlir;
@@ -20,8 +20,8 @@ using namespace ulsc::lower;
 namespace {
 struct Parsed {
   explicit Parsed(const std::string &text) {
-    context.loadDialect<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect, tensor::TensorDialect,
-                        exec::ExecDialect>();
+    context.loadDialect<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
+                        tensor::TensorDialect, exec::ExecDialect>();
     module = parseSourceString<ModuleOp>(text, &context);
     kernel = *module->getOps<exec::KernelOp>().begin();
   }

@@ -4,33 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ExecProgram.h"
-#include "KernelTexts.h"
+#include "KernelChecks.h"
 #include <array>
-#include <cmath>
-#include <gtest/gtest.h>
-#include <limits>
-#include <random>
-
-static const float infinity = std::numeric_limits<float>::infinity();
-static const int64_t outAt = 1 << 20, otherAt = 1 << 19, scaleAt = 1 << 18;
-
-static void fillNormal(float *data, int64_t count, unsigned seed = 1) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal;
-  for (int64_t i = 0; i < count; ++i)
-    data[i] = normal(generator);
-}
-
-/// Runs in one part and in three, and expects the same bits of `count` bytes at `outAt`.
-static void runBoth(ExecProgram &program, int64_t bytes) {
-  ASSERT_TRUE(program.isValid());
-  program.run(1);
-  std::vector<char> first(program.at<char>(outAt), program.at<char>(outAt) + bytes);
-  std::memset(program.at<char>(outAt), 0xff, bytes);
-  program.run(3);
-  EXPECT_EQ(std::memcmp(first.data(), program.at<char>(outAt), bytes), 0) << "the number of threads changes results";
-}
 
 /// An elementwise kernel of one f32 input with `body` from %a to %r.
 static std::string unary(int64_t n, const std::string &body) {
@@ -44,7 +19,8 @@ static std::string unary(int64_t n, const std::string &body) {
           linalg.yield %r : f32
       } -> tensor<$Nxf32>
       exec.yield %y : tensor<$Nxf32>
-    })", {{"N", text(n)}, {"BODY", body}});
+    })",
+                {{"N", text(n)}, {"BODY", body}});
 }
 
 /// Distance in units in the last place of `expected`.
@@ -54,9 +30,11 @@ static double ulps(float actual, double expected) {
   return std::fabs(actual - expected) / next;
 }
 
-static void checkFunction(const std::string &op, double (*reference)(double), float low, float high, double limit) {
+static void checkFunction(const std::string &op, double (*reference)(double), float low, float high,
+                          double limit) {
   const int64_t n = 100003;
-  ExecProgram program(launchOnce(unary(n, "%r = " + op + " %a : f32"), "k", {{text(n) + "xf32", 0}}, {{text(n) + "xf32", outAt}}));
+  ExecProgram program(launchOnce(unary(n, "%r = " + op + " %a : f32"), "k", {{text(n) + "xf32", 0}},
+                                 {{text(n) + "xf32", outAt}}));
   for (int64_t i = 0; i < n; ++i)
     program.at<float>(0)[i] = low + (high - low) * i / (n - 1);
   runBoth(program, n * 4);
@@ -74,7 +52,8 @@ static void checkFunction(const std::string &op, double (*reference)(double), fl
   for (int i = 1; i < 4; ++i) {
     double expected = reference(edges[i]);
     float actual = program.at<float>(outAt)[i];
-    EXPECT_TRUE(actual == expected || (std::isnan(expected) && std::isnan(actual))) << op << " of " << edges[i] << ": " << actual;
+    EXPECT_TRUE(actual == expected || (std::isnan(expected) && std::isnan(actual)))
+        << op << " of " << edges[i] << ": " << actual;
   }
 }
 
@@ -91,7 +70,9 @@ TEST(RowKernel, FusesElementwiseOps) {
   for (int64_t rows : {1, 3, 17})
     for (int64_t columns : {1, 3, 17, 1000}) {
       std::string shape = text(rows) + "x" + text(columns) + "xf32";
-      ExecProgram program(launchOnce(biasGelu(rows, columns), "k", {{shape, 0}, {text(columns) + "xf32", otherAt}}, {{shape, outAt}}));
+      ExecProgram program(launchOnce(biasGelu(rows, columns), "k",
+                                     {{shape, 0}, {text(columns) + "xf32", otherAt}},
+                                     {{shape, outAt}}));
       fillNormal(program.at<float>(0), rows * columns);
       fillNormal(program.at<float>(otherAt), columns, 2);
       runBoth(program, rows * columns * 4);
@@ -133,80 +114,6 @@ TEST(RowKernel, SoftmaxKeepsMaskedRowsAndNaN) {
   }
 }
 
-static const char *columnSum = R"(
-    #id = affine_map<(r, c) -> (r, c)>
-    #col = affine_map<(r, c) -> (c)>
-    #c = affine_map<(c) -> (c)>
-    exec.kernel private @k(%x: tensor<$Rx$Cxf32>, %g: tensor<$Cxf32>) -> tensor<$Cxf32>
-        attributes {kind = #exec.kernel_kind<columns>, row_dims = 1 : i64} {
-      %zero = arith.constant 0.0 : f32
-      %e = tensor.empty() : tensor<$Rx$Cxf32>
-      %ec = tensor.empty() : tensor<$Cxf32>
-      %iz = linalg.fill ins(%zero : f32) outs(%ec : tensor<$Cxf32>) -> tensor<$Cxf32>
-      %q = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-          ins(%x : tensor<$Rx$Cxf32>) outs(%e : tensor<$Rx$Cxf32>) {
-        ^bb0(%a: f32, %o: f32):
-          %0 = arith.mulf %a, %a : f32
-          linalg.yield %0 : f32
-      } -> tensor<$Rx$Cxf32>
-      %s = linalg.generic {indexing_maps = [#id, #col], iterator_types = ["reduction", "parallel"]}
-          ins(%q : tensor<$Rx$Cxf32>) outs(%iz : tensor<$Cxf32>) {
-        ^bb0(%a: f32, %acc: f32):
-          %0 = arith.addf %a, %acc : f32
-          linalg.yield %0 : f32
-      } -> tensor<$Cxf32>
-      %y = linalg.generic {indexing_maps = [#c, #c, #c], iterator_types = ["parallel"]}
-          ins(%g, %s : tensor<$Cxf32>, tensor<$Cxf32>) outs(%ec : tensor<$Cxf32>) {
-        ^bb0(%a: f32, %b: f32, %o: f32):
-          %0 = arith.addf %a, %b : f32
-          linalg.yield %0 : f32
-      } -> tensor<$Cxf32>
-      exec.yield %y : tensor<$Cxf32>
-    })";
-
-TEST(ColumnKernel, SumsRowsIntoColumns) {
-  for (int64_t rows : {1, 3, 129})
-    for (int64_t columns : {1, 17, 1000}) {
-      std::string kernel = format(columnSum, {{"R", text(rows)}, {"C", text(columns)}});
-      ExecProgram program(launchOnce(kernel, "k", {{text(rows) + "x" + text(columns) + "xf32", 0}, {text(columns) + "xf32", scaleAt * 3}},
-                                     {{text(columns) + "xf32", outAt}}));
-      fillNormal(program.at<float>(0), rows * columns);
-      fillNormal(program.at<float>(scaleAt * 3), columns, 2);
-      runBoth(program, columns * 4);
-      for (int64_t c = 0; c < columns; ++c) {
-        double sum = program.at<float>(scaleAt * 3)[c];
-        for (int64_t r = 0; r < rows; ++r)
-          sum += double(program.at<float>(0)[r * columns + c]) * program.at<float>(0)[r * columns + c];
-        EXPECT_NEAR(program.at<float>(outAt)[c], sum, 1e-5 * (1 + std::fabs(sum)));
-      }
-    }
-}
-
-TEST(ScatterKernel, AddsRowsInOrder) {
-  const int64_t rows = 300, columns = 70, entries = 11;
-  std::string kernel = format(R"(
-    exec.kernel private @k(%x: tensor<$Rx$Cxf32>, %i: tensor<$Rxi32>, %t: tensor<$Vx$Cxf32>) -> tensor<$Vx$Cxf32>
-        attributes {kind = #exec.kernel_kind<scatter>, row_dims = 1 : i64} {
-      %y = exec.scatter_add %x at %i into %t : tensor<$Rx$Cxf32>, tensor<$Rxi32>, tensor<$Vx$Cxf32>
-      exec.yield %y : tensor<$Vx$Cxf32>
-    })", {{"R", text(rows)}, {"C", text(columns)}, {"V", text(entries)}});
-  std::string table = text(entries) + "x" + text(columns) + "xf32";
-  ExecProgram program(launchOnce(kernel, "k", {{text(rows) + "x" + text(columns) + "xf32", 0}, {text(rows) + "xi32", scaleAt}, {table, otherAt}},
-                                 {{table, outAt}}));
-  fillNormal(program.at<float>(0), rows * columns);
-  fillNormal(program.at<float>(otherAt), entries * columns, 2);
-  for (int64_t r = 0; r < rows; ++r)
-    program.at<int32_t>(scaleAt)[r] = r == 5 ? -1 : r == 6 ? int(entries) : int(r * 7 % entries);
-  runBoth(program, entries * columns * 4);
-  std::vector<double> expected(program.at<float>(otherAt), program.at<float>(otherAt) + entries * columns);
-  for (int64_t r = 0; r < rows; ++r)
-    if (r != 5 && r != 6)
-      for (int64_t c = 0; c < columns; ++c)
-        expected[r * 7 % entries * columns + c] += program.at<float>(0)[r * columns + c];
-  for (int64_t i = 0; i < entries * columns; ++i)
-    EXPECT_NEAR(program.at<float>(outAt)[i], expected[i], 1e-4);
-}
-
 TEST(RowKernel, GathersRows) {
   const int64_t rows = 50, columns = 33, entries = 11;
   std::string kernel = format(R"(
@@ -221,16 +128,20 @@ TEST(RowKernel, GathersRows) {
           linalg.yield %0 : bf16
       } -> tensor<$Rx$Cxbf16>
       exec.yield %y : tensor<$Rx$Cxbf16>
-    })", {{"R", text(rows)}, {"C", text(columns)}, {"V", text(entries)}});
-  ExecProgram program(launchOnce(kernel, "k", {{text(rows) + "xi32", 0}, {text(entries) + "x" + text(columns) + "xbf16", otherAt}},
-                                 {{text(rows) + "x" + text(columns) + "xbf16", outAt}}));
+    })",
+                              {{"R", text(rows)}, {"C", text(columns)}, {"V", text(entries)}});
+  ExecProgram program(launchOnce(
+      kernel, "k",
+      {{text(rows) + "xi32", 0}, {text(entries) + "x" + text(columns) + "xbf16", otherAt}},
+      {{text(rows) + "x" + text(columns) + "xbf16", outAt}}));
   for (int64_t r = 0; r < rows; ++r)
     program.at<int32_t>(0)[r] = r * 7 % entries;
   for (int64_t i = 0; i < entries * columns; ++i)
     program.at<uint16_t>(otherAt)[i] = toBf16(i * 0.37f - 20);
   runBoth(program, rows * columns * 2);
   for (int64_t i = 0; i < rows * columns; ++i)
-    EXPECT_EQ(program.at<uint16_t>(outAt)[i], program.at<uint16_t>(otherAt)[i / columns * 7 % entries * columns + i % columns]);
+    EXPECT_EQ(program.at<uint16_t>(outAt)[i],
+              program.at<uint16_t>(otherAt)[i / columns * 7 % entries * columns + i % columns]);
 }
 
 TEST(RowKernel, AddsInBf16) {
@@ -252,15 +163,18 @@ TEST(RowKernel, AddsInBf16) {
 
 TEST(TransposeKernel, PermutesDimensions) {
   for (auto [a, b, c] : {std::array<int64_t, 3>{3, 17, 33}, {1, 64, 16}, {5, 1, 7}, {2, 8, 8}}) {
-    std::vector<std::pair<std::string, std::string>> sizes = {{"A", text(a)}, {"B", text(b)}, {"C", text(c)}};
+    std::vector<std::pair<std::string, std::string>> sizes = {
+        {"A", text(a)}, {"B", text(b)}, {"C", text(c)}};
     std::string kernel = transpose(a, b, c);
-    ExecProgram program(launchOnce(kernel, "k", {{format("$Ax$Bx$Cxf32", sizes), 0}}, {{format("$Cx$Ax$Bxf32", sizes), outAt}}));
+    ExecProgram program(launchOnce(kernel, "k", {{format("$Ax$Bx$Cxf32", sizes), 0}},
+                                   {{format("$Cx$Ax$Bxf32", sizes), outAt}}));
     fillNormal(program.at<float>(0), a * b * c);
     runBoth(program, a * b * c * 4);
     for (int64_t i = 0; i < a; ++i)
       for (int64_t j = 0; j < b; ++j)
         for (int64_t k = 0; k < c; ++k)
-          EXPECT_EQ(program.at<float>(outAt)[(k * a + i) * b + j], program.at<float>(0)[(i * b + j) * c + k]);
+          EXPECT_EQ(program.at<float>(outAt)[(k * a + i) * b + j],
+                    program.at<float>(0)[(i * b + j) * c + k]);
   }
 }
 
@@ -284,9 +198,11 @@ TEST(RowKernel, DropsWhatTheGeneratorSays) {
           linalg.yield %w : i32
       } -> tensor<$Rx$Cxi32>
       exec.yield %y : tensor<$Rx$Cxi32>
-    })", {{"R", text(rows)}, {"C", text(columns)}});
+    })",
+                              {{"R", text(rows)}, {"C", text(columns)}});
   std::string shape = text(rows) + "x" + text(columns);
-  ExecProgram program(launchOnce(kernel, "k", {{shape + "xf32", 0}}, {{shape + "xi32", outAt}}, {5, int64_t(1) << 33}));
+  ExecProgram program(launchOnce(kernel, "k", {{shape + "xf32", 0}}, {{shape + "xi32", outAt}},
+                                 {5, int64_t(1) << 33}));
   program.control.seed = 99;
   program.control.step = 3;
   runBoth(program, rows * columns * 4);
@@ -301,7 +217,9 @@ TEST(RowKernel, DropsWhatTheGeneratorSays) {
 TEST(RowKernel, NormalisesRows) {
   const int64_t rows = 19, columns = 77;
   std::string shape = text(rows) + "x" + text(columns) + "xf32";
-  ExecProgram program(launchOnce(rmsNorm(rows, columns), "k", {{shape, 0}, {text(columns) + "xf32", otherAt}}, {{shape, outAt}}));
+  ExecProgram program(launchOnce(rmsNorm(rows, columns), "k",
+                                 {{shape, 0}, {text(columns) + "xf32", otherAt}},
+                                 {{shape, outAt}}));
   fillNormal(program.at<float>(0), rows * columns);
   fillNormal(program.at<float>(otherAt), columns, 2);
   runBoth(program, rows * columns * 4);
@@ -311,17 +229,20 @@ TEST(RowKernel, NormalisesRows) {
     for (int64_t c = 0; c < columns; ++c)
       sum += double(x[c]) * x[c];
     for (int64_t c = 0; c < columns; ++c)
-      EXPECT_NEAR(program.at<float>(outAt)[r * columns + c], x[c] / std::sqrt(sum / columns + 1e-6) * program.at<float>(otherAt)[c], 2e-6);
+      EXPECT_NEAR(program.at<float>(outAt)[r * columns + c],
+                  x[c] / std::sqrt(sum / columns + 1e-6) * program.at<float>(otherAt)[c], 2e-6);
   }
 }
 
 TEST(RowKernel, UpdatesInPlace) {
   const int64_t n = 4099;
   std::string shape = text(n) + "xf32";
-  ExecProgram program(launchOnce(adamW(n), "k", {{shape, outAt}, {shape, 0}, {shape, otherAt}, {shape, scaleAt}},
+  ExecProgram program(launchOnce(adamW(n), "k",
+                                 {{shape, outAt}, {shape, 0}, {shape, otherAt}, {shape, scaleAt}},
                                  {{shape, outAt}, {shape, otherAt}, {shape, scaleAt}}));
   program.control.learning_rate = 0.1f, program.control.beta1 = 0.9f, program.control.beta2 = 0.95f;
-  program.control.epsilon = 1e-8f, program.control.bias_correction1 = 0.1f, program.control.bias_correction2 = 0.05f;
+  program.control.epsilon = 1e-8f, program.control.bias_correction1 = 0.1f,
+  program.control.bias_correction2 = 0.05f;
   program.control.weight_decay = 0.1f;
   fillNormal(program.at<float>(outAt), n), fillNormal(program.at<float>(0), n, 2);
   std::vector<float> before(program.at<float>(outAt), program.at<float>(outAt) + n);
@@ -369,5 +290,123 @@ TEST(Step, LoopsOverSlotsAndCalls) {
     double expected = std::exp(double(step.at<float>(0)[i]));
     expected = i < 1000 ? expected : std::exp(expected);
     EXPECT_NEAR(step.at<float>(outAt)[i], expected, 1e-6 * expected);
+  }
+}
+
+TEST(RowKernel, ReducesSomeColumns) {
+  // Norms over d of x[b, s, h, d], with rows (b, s).
+  ExecProgram program(launchOnce(R"(
+    #id = affine_map<(b, s, h, d) -> (b, s, h, d)>
+    #bsh = affine_map<(b, s, h, d) -> (b, s, h)>
+    exec.kernel private @k(%x: tensor<2x3x5x17xf32>) -> (tensor<2x3x5x17xf32>, tensor<2x3x5xf32>) attributes {row_dims = 2 : i64} {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<2x3x5x17xf32>
+      %er = tensor.empty() : tensor<2x3x5xf32>
+      %i = linalg.fill ins(%zero : f32) outs(%er : tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+      %s = linalg.generic {indexing_maps = [#id, #bsh], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+          ins(%x : tensor<2x3x5x17xf32>) outs(%i : tensor<2x3x5xf32>) {
+        ^bb0(%a: f32, %acc: f32):
+          %0 = arith.mulf %a, %a : f32
+          %1 = arith.addf %0, %acc : f32
+          linalg.yield %1 : f32
+      } -> tensor<2x3x5xf32>
+      %y = linalg.generic {indexing_maps = [#id, #bsh, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+          ins(%x, %s : tensor<2x3x5x17xf32>, tensor<2x3x5xf32>) outs(%e : tensor<2x3x5x17xf32>) {
+        ^bb0(%a: f32, %b: f32, %o: f32):
+          %0 = math.rsqrt %b : f32
+          %1 = arith.mulf %a, %0 : f32
+          linalg.yield %1 : f32
+      } -> tensor<2x3x5x17xf32>
+      exec.yield %y, %s : tensor<2x3x5x17xf32>, tensor<2x3x5xf32>
+    })",
+                                 "k", {{"2x3x5x17xf32", 0}},
+                                 {{"2x3x5x17xf32", outAt}, {"2x3x5xf32", otherAt}}));
+  fillNormal(program.at<float>(0), 2 * 3 * 5 * 17);
+  runBoth(program, 2 * 3 * 5 * 17 * 4);
+  for (int64_t i = 0; i < 30; ++i) {
+    double sum = 0;
+    for (int64_t d = 0; d < 17; ++d)
+      sum += std::pow(program.at<float>(0)[i * 17 + d], 2);
+    EXPECT_NEAR(program.at<float>(otherAt)[i], sum, 1e-5);
+    for (int64_t d = 0; d < 17; ++d)
+      EXPECT_NEAR(program.at<float>(outAt)[i * 17 + d],
+                  program.at<float>(0)[i * 17 + d] / std::sqrt(sum), 1e-6);
+  }
+}
+
+TEST(RowKernel, ComputesProducersAtOtherElements) {
+  // Rotation by halves: y[s, h, t, j] = z[s, h, t, j] * cos[s, j] + (t ? 1 : -1) * z[s, h, 1 - t,
+  // j] * sin[s, j], z = 2 x.
+  ExecProgram program(launchOnce(R"(
+    #id = affine_map<(s, h, t, j) -> (s, h, t, j)>
+    #other = affine_map<(s, h, t, j) -> (s, h, 1 - t, j)>
+    #angle = affine_map<(s, h, t, j) -> (s, j)>
+    exec.kernel private @k(%x: tensor<7x3x2x8xf32>, %c: tensor<7x8xf32>, %n: tensor<7x8xf32>) -> tensor<7x3x2x8xf32> attributes {row_dims = 2 : i64} {
+      %e = tensor.empty() : tensor<7x3x2x8xf32>
+      %z = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+          ins(%x : tensor<7x3x2x8xf32>) outs(%e : tensor<7x3x2x8xf32>) {
+        ^bb0(%a: f32, %o: f32):
+          %0 = arith.addf %a, %a : f32
+          linalg.yield %0 : f32
+      } -> tensor<7x3x2x8xf32>
+      %y = linalg.generic {indexing_maps = [#id, #other, #angle, #angle, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+          ins(%z, %z, %c, %n : tensor<7x3x2x8xf32>, tensor<7x3x2x8xf32>, tensor<7x8xf32>, tensor<7x8xf32>) outs(%e : tensor<7x3x2x8xf32>) {
+        ^bb0(%a: f32, %b: f32, %cos: f32, %sin: f32, %o: f32):
+          %t = linalg.index 2 : index
+          %c0 = arith.constant 0 : index
+          %first = arith.cmpi eq, %t, %c0 : index
+          %neg = arith.negf %b : f32
+          %r = arith.select %first, %neg, %b : f32
+          %0 = arith.mulf %a, %cos : f32
+          %1 = arith.mulf %r, %sin : f32
+          %2 = arith.addf %0, %1 : f32
+          linalg.yield %2 : f32
+      } -> tensor<7x3x2x8xf32>
+      exec.yield %y : tensor<7x3x2x8xf32>
+    })",
+                                 "k",
+                                 {{"7x3x2x8xf32", 0}, {"7x8xf32", scaleAt}, {"7x8xf32", otherAt}},
+                                 {{"7x3x2x8xf32", outAt}}));
+  float *x = program.at<float>(0), *cosine = program.at<float>(scaleAt),
+        *sine = program.at<float>(otherAt);
+  fillNormal(x, 7 * 48), fillNormal(cosine, 56, 2), fillNormal(sine, 56, 3);
+  runBoth(program, 7 * 48 * 4);
+  for (int64_t s = 0; s < 7; ++s)
+    for (int64_t h = 0; h < 3; ++h)
+      for (int64_t t = 0; t < 2; ++t)
+        for (int64_t j = 0; j < 8; ++j) {
+          int64_t at = ((s * 3 + h) * 2 + t) * 8 + j, other = ((s * 3 + h) * 2 + 1 - t) * 8 + j;
+          double expected =
+              2.0 * x[at] * cosine[s * 8 + j] + (t ? 2.0 : -2.0) * x[other] * sine[s * 8 + j];
+          EXPECT_NEAR(program.at<float>(outAt)[at], expected, 1e-5);
+        }
+}
+
+TEST(RowKernel, ConvertsF16) {
+  std::string kernel = R"(
+    #i = affine_map<(i) -> (i)>
+    exec.kernel private @k(%x: tensor<1003xf32>) -> (tensor<1003xf16>, tensor<1003xf32>) attributes {row_dims = 1 : i64} {
+      %e = tensor.empty() : tensor<1003xf16>
+      %f = tensor.empty() : tensor<1003xf32>
+      %h = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]} ins(%x : tensor<1003xf32>) outs(%e : tensor<1003xf16>) {
+        ^bb0(%a: f32, %o: f16):
+          %0 = arith.truncf %a : f32 to f16
+          linalg.yield %0 : f16
+      } -> tensor<1003xf16>
+      %y = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]} ins(%h : tensor<1003xf16>) outs(%f : tensor<1003xf32>) {
+        ^bb0(%a: f16, %o: f32):
+          %0 = arith.extf %a : f16 to f32
+          linalg.yield %0 : f32
+      } -> tensor<1003xf32>
+      exec.yield %h, %y : tensor<1003xf16>, tensor<1003xf32>
+    })";
+  ExecProgram program(
+      launchOnce(kernel, "k", {{"1003xf32", 0}}, {{"1003xf16", otherAt}, {"1003xf32", outAt}}));
+  fillNormal(program.at<float>(0), 1003);
+  runBoth(program, 4012);
+  for (int64_t i = 0; i < 1003; ++i) {
+    float rounded = static_cast<_Float16>(program.at<float>(0)[i]);
+    EXPECT_EQ(program.at<float>(outAt)[i], rounded);
+    EXPECT_EQ(static_cast<float>(program.at<_Float16>(otherAt)[i]), rounded);
   }
 }

@@ -41,7 +41,8 @@ inline std::string biasGelu(int64_t rows, int64_t columns) {
           linalg.yield %r : f32
       } -> tensor<$Rx$Cxf32>
       exec.yield %y : tensor<$Rx$Cxf32>
-    })", {{"R", text(rows)}, {"C", text(columns)}});
+    })",
+                {{"R", text(rows)}, {"C", text(columns)}});
 }
 
 /// Softmax of rows; a row of -inf gives zeros.
@@ -92,7 +93,8 @@ inline std::string softmax(int64_t rows, int64_t columns) {
           linalg.yield %0 : f32
       } -> tensor<$Rx$Cxf32>
       exec.yield %y : tensor<$Rx$Cxf32>
-    })", {{"R", text(rows)}, {"C", text(columns)}});
+    })",
+                {{"R", text(rows)}, {"C", text(columns)}});
 }
 
 inline std::string bf16Add(int64_t n) {
@@ -106,12 +108,14 @@ inline std::string bf16Add(int64_t n) {
           linalg.yield %r : bf16
       } -> tensor<$Nxbf16>
       exec.yield %z : tensor<$Nxbf16>
-    })", {{"N", text(n)}});
+    })",
+                {{"N", text(n)}});
 }
 
 /// [a, b, c] to [c, a, b].
 inline std::string transpose(int64_t a, int64_t b, int64_t c) {
-  std::vector<std::pair<std::string, std::string>> sizes = {{"A", text(a)}, {"B", text(b)}, {"C", text(c)}};
+  std::vector<std::pair<std::string, std::string>> sizes = {
+      {"A", text(a)}, {"B", text(b)}, {"C", text(c)}};
   return format(R"(
     exec.kernel private @k(%x: tensor<$Ax$Bx$Cxf32>) -> tensor<$Cx$Ax$Bxf32> attributes {row_dims = 1 : i64} {
       %e = tensor.empty() : tensor<$Cx$Ax$Bxf32>
@@ -121,7 +125,8 @@ inline std::string transpose(int64_t a, int64_t b, int64_t c) {
           linalg.yield %v : f32
       } -> tensor<$Cx$Ax$Bxf32>
       exec.yield %y : tensor<$Cx$Ax$Bxf32>
-    })", sizes);
+    })",
+                sizes);
 }
 
 /// Root mean square normalisation with a weight.
@@ -161,7 +166,8 @@ inline std::string rmsNorm(int64_t rows, int64_t columns) {
           linalg.yield %1 : f32
       } -> tensor<$Rx$Cxf32>
       exec.yield %y : tensor<$Rx$Cxf32>
-    })", {{"R", text(rows)}, {"C", text(columns)}});
+    })",
+                {{"R", text(rows)}, {"C", text(columns)}});
 }
 
 /// One step of AdamW.
@@ -204,7 +210,8 @@ inline std::string adamW(int64_t n) {
           linalg.yield %wn, %mn, %vn : f32, f32, f32
       } -> (tensor<$Nxf32>, tensor<$Nxf32>, tensor<$Nxf32>)
       exec.yield %y#0, %y#1, %y#2 : tensor<$Nxf32>, tensor<$Nxf32>, tensor<$Nxf32>
-    })", {{"N", text(n)}});
+    })",
+                {{"N", text(n)}});
 }
 
 #endif // ULSC_TEST_UNIT_LOWER_KERNELTEXTS_H

@@ -4,7 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// A hand-written step: loss = 1/2 |W|^2 for W of 8 x 8 ones, by SGD. The loss is read off the diagonal of W W^T.
+// A hand-written step: loss = 1/2 |W|^2 for W of 8 x 8 ones, by SGD. The loss is read off the
+// diagonal of W W^T.
 
 #include "dialects/Exec/ExecDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -131,8 +132,9 @@ exec.function @ulsc_step() attributes {entry, frame_bytes = 4096 : i64} {
 
 TEST(Program, TrainsAsAnExecutable) {
   MLIRContext context;
-  context.loadDialect<arith::ArithDialect, linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
-                      memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect, ulsc::exec::ExecDialect>();
+  context.loadDialect<arith::ArithDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
+                      math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                      tensor::TensorDialect, ulsc::exec::ExecDialect>();
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(program, &context);
   ASSERT_TRUE(module);
   (*module)->setAttr("exec.manifest", StringAttr::get(&context, manifest));
@@ -141,12 +143,15 @@ TEST(Program, TrainsAsAnExecutable) {
   ASSERT_TRUE(succeeded(passes.run(*module)));
   std::string directory = testing::TempDir() + "ulsc-program-test";
   ASSERT_EQ(std::system(("rm -rf " + directory + " && mkdir -p " + directory).c_str()), 0);
-  std::string object = directory + "/program.o", executable = directory + "/program", metrics = directory + "/m.jsonl";
+  std::string object = directory + "/program.o", executable = directory + "/program",
+              metrics = directory + "/m.jsonl";
   ASSERT_TRUE(succeeded(ulsc::emitCpuObject(*module, {}, object)));
   ASSERT_TRUE(succeeded(ulsc::linkCpuProgram(module->getLoc(), {object}, executable, "")));
   std::ofstream(directory + "/tokens.bin") << std::string(2 * 4 * 10 * 2, '\0');
-  std::string command = executable + " --data " + directory + "/tokens.bin --steps 3 --threads 2 --metrics " + metrics;
-  ASSERT_EQ(std::system((command + " > " + directory + "/log 2>&1").c_str()), 0) << std::ifstream(directory + "/log").rdbuf();
+  std::string command = executable + " --data " + directory +
+                        "/tokens.bin --steps 3 --threads 2 --metrics " + metrics;
+  ASSERT_EQ(std::system((command + " > " + directory + "/log 2>&1").c_str()), 0)
+      << std::ifstream(directory + "/log").rdbuf();
   std::ifstream lines(metrics);
   double expected = 32;
   int count = 0;
@@ -168,6 +173,7 @@ TEST(Program, NamesAMissingRuntime) {
     for (Diagnostic &note : diagnostic.getNotes())
       message += note.str();
   });
-  EXPECT_TRUE(failed(ulsc::linkCpuProgram(UnknownLoc::get(&context), {"/nonexistent.o"}, "/tmp/none", "")));
+  EXPECT_TRUE(
+      failed(ulsc::linkCpuProgram(UnknownLoc::get(&context), {"/nonexistent.o"}, "/tmp/none", "")));
   EXPECT_NE(message.find("libdnnl-dev"), std::string::npos) << message;
 }

@@ -21,7 +21,8 @@ void expectApart(llvm::ArrayRef<Lifetime> lifetimes, const Placement &placement)
     EXPECT_EQ(placement.offsets[i] % kAlignment, 0);
     EXPECT_LE(placement.offsets[i] + lifetimes[i].bytes, placement.bytes);
     for (size_t j = 0; j < i; ++j) {
-      bool meets = lifetimes[i].first <= lifetimes[j].last && lifetimes[j].first <= lifetimes[i].last;
+      bool meets =
+          lifetimes[i].first <= lifetimes[j].last && lifetimes[j].first <= lifetimes[i].last;
       bool shares = placement.offsets[i] < placement.offsets[j] + lifetimes[j].bytes &&
                     placement.offsets[j] < placement.offsets[i] + lifetimes[i].bytes;
       ASSERT_FALSE(meets && shares) << i << " and " << j;
@@ -42,7 +43,8 @@ int64_t countLargest(llvm::ArrayRef<Lifetime> lifetimes) {
   return largest;
 }
 
-/// What a step of `layers` layers looks like: saved values on a stack, frames and gradients of one layer at its top.
+/// What a step of `layers` layers looks like: saved values on a stack, frames and gradients of one
+/// layer at its top.
 llvm::SmallVector<Lifetime> makeStep(int64_t layers, int64_t saved, std::mt19937 &random) {
   llvm::SmallVector<Lifetime> lifetimes;
   int64_t points = 2 * layers * 4;
@@ -81,7 +83,8 @@ TEST(Placement, largest_live_bytes_is_exact) {
     llvm::SmallVector<Lifetime> lifetimes;
     for (int i = 0; i < 60; ++i) {
       int64_t first = random() % 100;
-      lifetimes.push_back({1 + static_cast<int64_t>(random() % 5000), first, first + static_cast<int64_t>(random() % 30)});
+      lifetimes.push_back({1 + static_cast<int64_t>(random() % 5000), first,
+                           first + static_cast<int64_t>(random() % 30)});
     }
     EXPECT_EQ(getLargestLiveBytes(lifetimes), countLargest(lifetimes));
   }
@@ -95,7 +98,8 @@ TEST(Placement, random_lifetimes_never_overlap_and_stay_close_to_the_bound) {
     for (int i = 0; i < count; ++i) {
       int64_t first = random() % 200;
       int64_t length = random() % 4 ? random() % 12 : random() % 120;
-      lifetimes.push_back({64 * (1 + static_cast<int64_t>(random() % 1000)), first, first + length});
+      lifetimes.push_back(
+          {64 * (1 + static_cast<int64_t>(random() % 1000)), first, first + length});
     }
     Placement placement = place(lifetimes);
     expectApart(lifetimes, placement);

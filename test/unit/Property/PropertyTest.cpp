@@ -1,13 +1,14 @@
-//===- PropertyTest.cpp - Random models, meshes and shardings under the oracles ------------------===//
+//===- PropertyTest.cpp - Random models, meshes and shardings under the oracles
+//------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===---------------------------------------------------------------------------------------===//
 ///
 /// \file
-/// The third oracle: whatever the model, the mesh and the shardings, the partitioned step computes what its source does, and the
-/// source's adjoints agree with finite differences. A few seeds run by default; ULSC_EXHAUSTIVE=1 runs many, ULSC_SEED=N one and
-/// prints its modules.
+/// The third oracle: whatever the model, the mesh and the shardings, the partitioned step computes
+/// what its source does, and the source's adjoints agree with finite differences. A few seeds run
+/// by default; ULSC_EXHAUSTIVE=1 runs many, ULSC_SEED=N one and prints its modules.
 ///
 //===---------------------------------------------------------------------------------------===//
 
@@ -44,7 +45,9 @@ std::vector<uint64_t> getSeeds() {
 
 class Property : public ::testing::TestWithParam<uint64_t> {
 protected:
-  Property() : context(makeRegistry(), MLIRContext::Threading::DISABLED) { context.loadAllAvailableDialects(); }
+  Property() : context(makeRegistry(), MLIRContext::Threading::DISABLED) {
+    context.loadAllAvailableDialects();
+  }
 
   static DialectRegistry makeRegistry() {
     static bool registered = (registerAllPasses(), true);
@@ -113,7 +116,8 @@ TEST_P(Property, PartitionedStepComputesTheSame) {
   StepInputs inputs = drawStepInputs(*shape, getVocabulary(*source), GetParam(), 0);
   Options options;
   options.control.seed = GetParam();
-  FailureOr<StepResult> expected = runStep(*source, inputs, options), actual = runStep(*local, inputs, options);
+  FailureOr<StepResult> expected = runStep(*source, inputs, options),
+                        actual = runStep(*local, inputs, options);
   ASSERT_TRUE(succeeded(expected) && succeeded(actual));
   for (const std::string &difference : compareSteps(*actual, *expected, 1e-9))
     ADD_FAILURE() << difference;

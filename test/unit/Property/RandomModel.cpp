@@ -1,4 +1,5 @@
-//===- RandomModel.cpp - Random models on random meshes ------------------------------------------===//
+//===- RandomModel.cpp - Random models on random meshes
+//------------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -50,10 +51,14 @@ public:
   RandomModel write();
 
 private:
-  int64_t draw(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
+  int64_t draw(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  }
   bool chance(int64_t oneIn) { return draw(1, oneIn) == 1; }
   template <typename T>
-  const T &choose(const std::vector<T> &from) { return from[draw(0, int64_t(from.size()) - 1)]; }
+  const T &choose(const std::vector<T> &from) {
+    return from[draw(0, int64_t(from.size()) - 1)];
+  }
 
   void drawSizes();
   std::string tensor(const Sizes &shape, const std::string &element) const {
@@ -64,15 +69,17 @@ private:
   }
   std::string x() const { return tensor({rows, seq, embed}, dtype); }
   std::string drawSharding(const Sizes &shape, bool avoidDataAxes);
-  std::string addParameter(BlockWriter &b, const std::string &name, const Sizes &shape, const std::string &axes,
-                           const std::string &init, const std::string &computeType = "");
+  std::string addParameter(BlockWriter &b, const std::string &name, const Sizes &shape,
+                           const std::string &axes, const std::string &init,
+                           const std::string &computeType = "");
   std::string op(BlockWriter &b, const std::string &text) {
     std::string name = b.fresh();
     b.body += "    " + name + " = " + text + "\n";
     return name;
   }
-  std::string einsum(BlockWriter &b, const std::string &equation, const std::string &lhs, const Sizes &lhsShape,
-                     const std::string &rhs, const Sizes &rhsShape, const Sizes &shape, std::string element = "");
+  std::string einsum(BlockWriter &b, const std::string &equation, const std::string &lhs,
+                     const Sizes &lhsShape, const std::string &rhs, const Sizes &rhsShape,
+                     const Sizes &shape, std::string element = "");
   std::string add(BlockWriter &b, const std::string &lhs, const std::string &rhs) {
     return op(b, "uls.add " + lhs + ", " + rhs + " : " + x() + ", " + x());
   }
@@ -94,10 +101,11 @@ private:
   std::string writePin(BlockWriter &b, const std::string &in);
 
   BlockWriter writeLayer();
-  std::string getSignature(const std::string &name, const std::string &leading, const BlockWriter &b,
-                           const std::string &result);
+  std::string getSignature(const std::string &name, const std::string &leading,
+                           const BlockWriter &b, const std::string &result);
   void declare(const BlockWriter &b, const std::string &prefix);
-  std::string callLayer(const BlockWriter &b, const std::string &block, const std::string &in, int layer);
+  std::string callLayer(const BlockWriter &b, const std::string &block, const std::string &in,
+                        int layer);
   void writeEmbedding();
   BlockWriter writeHead();
   std::string getHeader() const;
@@ -105,8 +113,8 @@ private:
   std::mt19937_64 random;
   std::vector<Axis> mesh;
   std::vector<std::string> dataAxes;
-  int64_t rows = 0, seq = 0, embed = 0, mlp = 0, heads = 0, group = 0, headSize = 0, vocabulary = 0, padded = 0,
-          microbatches = 0;
+  int64_t rows = 0, seq = 0, embed = 0, mlp = 0, heads = 0, group = 0, headSize = 0, vocabulary = 0,
+          padded = 0, microbatches = 0;
   bool isTied = false, isSmooth = true;
   std::string dtype, params, blocks, forward, tableSharding;
 };
@@ -177,10 +185,11 @@ std::string ModelWriter::addParameter(BlockWriter &b, const std::string &name, c
 }
 
 std::string ModelWriter::einsum(BlockWriter &b, const std::string &equation, const std::string &lhs,
-                                const Sizes &lhsShape, const std::string &rhs, const Sizes &rhsShape,
-                                const Sizes &shape, std::string element) {
-  return op(b, "uls.einsum \"" + equation + "\" " + lhs + ", " + rhs + " : " + tensor(lhsShape, dtype) + ", " +
-                   tensor(rhsShape, dtype) + " -> " + tensor(shape, element.empty() ? dtype : element));
+                                const Sizes &lhsShape, const std::string &rhs,
+                                const Sizes &rhsShape, const Sizes &shape, std::string element) {
+  return op(b, "uls.einsum \"" + equation + "\" " + lhs + ", " + rhs + " : " +
+                   tensor(lhsShape, dtype) + ", " + tensor(rhsShape, dtype) + " -> " +
+                   tensor(shape, element.empty() ? dtype : element));
 }
 
 //===---------------------------------------------------------------------------------------===//
@@ -189,15 +198,17 @@ std::string ModelWriter::einsum(BlockWriter &b, const std::string &equation, con
 
 std::string ModelWriter::writeNorm(BlockWriter &b, const std::string &in) {
   std::string weight = addParameter(b, "norm", {embed}, "\"embed\"", "<ones>", "f32");
-  std::string vector = tensor({embed}, "f32"), statistic = tensor({rows, seq}, "f32"), out = b.fresh();
+  std::string vector = tensor({embed}, "f32"), statistic = tensor({rows, seq}, "f32"),
+              out = b.fresh();
   if (chance(2)) {
-    b.body += "    " + out + ", %r" + out.substr(1) + " = uls.rms_norm " + in + ", " + weight + " epsilon 1.0e-5 : " +
-              x() + ", " + vector + " -> " + statistic + "\n";
+    b.body += "    " + out + ", %r" + out.substr(1) + " = uls.rms_norm " + in + ", " + weight +
+              " epsilon 1.0e-5 : " + x() + ", " + vector + " -> " + statistic + "\n";
     return out;
   }
   std::string bias = addParameter(b, "normbias", {embed}, "\"embed\"", "<zeros>", "f32");
-  b.body += "    " + out + ", %m" + out.substr(1) + ", %r" + out.substr(1) + " = uls.layer_norm " + in + ", " + weight +
-            ", " + bias + " epsilon 1.0e-5 : " + x() + ", " + vector + " -> " + statistic + "\n";
+  b.body += "    " + out + ", %m" + out.substr(1) + ", %r" + out.substr(1) + " = uls.layer_norm " +
+            in + ", " + weight + ", " + bias + " epsilon 1.0e-5 : " + x() + ", " + vector + " -> " +
+            statistic + "\n";
   return out;
 }
 
@@ -213,19 +224,26 @@ std::string ModelWriter::writeMlp(BlockWriter &b, const std::string &in) {
   };
   std::string value = activation(up("up"));
   if (chance(2))
-    value = op(b, "uls.mul " + value + ", " + up("gate") + " : " + tensor(hidden, dtype) + ", " + tensor(hidden, dtype));
+    value = op(b, "uls.mul " + value + ", " + up("gate") + " : " + tensor(hidden, dtype) + ", " +
+                      tensor(hidden, dtype));
   std::string down = addParameter(b, "down", {mlp, embed}, "\"mlp\", \"embed\"", "<normal, 0.3>");
-  return add(b, in, einsum(b, "bsm,me->bse", value, hidden, down, {mlp, embed}, {rows, seq, embed}));
+  return add(b, in,
+             einsum(b, "bsm,me->bse", value, hidden, down, {mlp, embed}, {rows, seq, embed}));
 }
 
 std::string ModelWriter::writeAttention(BlockWriter &b, const std::string &in) {
-  Sizes q{rows, seq, heads, group, headSize}, k{rows, seq, heads, headSize}, input{rows, seq, embed};
+  Sizes q{rows, seq, heads, group, headSize}, k{rows, seq, heads, headSize},
+      input{rows, seq, embed};
   b.usesPositions = true;
-  std::string wq = addParameter(b, "q", {heads, group, headSize, embed},
-                                "\"heads\", \"head_group\", \"head_dim\", \"embed\"", "<normal, 0.3>");
-  std::string wk = addParameter(b, "k", {heads, headSize, embed}, "\"kv_heads\", \"head_dim\", \"embed\"", "<normal, 0.3>");
-  std::string wv = addParameter(b, "v", {heads, headSize, embed}, "\"kv_heads\", \"head_dim\", \"embed\"", "<normal, 0.3>");
-  std::string query = einsum(b, "bse,kgde->bskgd", in, input, wq, {heads, group, headSize, embed}, q);
+  std::string wq =
+      addParameter(b, "q", {heads, group, headSize, embed},
+                   "\"heads\", \"head_group\", \"head_dim\", \"embed\"", "<normal, 0.3>");
+  std::string wk = addParameter(b, "k", {heads, headSize, embed},
+                                "\"kv_heads\", \"head_dim\", \"embed\"", "<normal, 0.3>");
+  std::string wv = addParameter(b, "v", {heads, headSize, embed},
+                                "\"kv_heads\", \"head_dim\", \"embed\"", "<normal, 0.3>");
+  std::string query =
+      einsum(b, "bse,kgde->bskgd", in, input, wq, {heads, group, headSize, embed}, q);
   std::string key = einsum(b, "bse,kde->bskd", in, input, wk, {heads, headSize, embed}, k);
   std::string value = einsum(b, "bse,kde->bskd", in, input, wv, {heads, headSize, embed}, k);
   std::string positions = tensor({rows, seq}, "i32");
@@ -246,22 +264,28 @@ std::string ModelWriter::writeAttention(BlockWriter &b, const std::string &in) {
     attributes += ", dropoutKey = \"attention\", dropoutRate = 0.25 : f64";
   }
   std::string out = b.fresh();
-  b.body += "    " + out + ", %l" + out.substr(1) + " = uls.attention " + query + ", " + key + ", " + value +
-            " positions %positions, %positions" + context + " {" + attributes + "} : " + tensor(q, dtype) + ", " +
-            tensor(k, dtype) + ", " + positions + ", " + positions + " -> " + tensor({rows, seq, heads, group}, "f32") + "\n";
-  std::string wo = addParameter(b, "o", {embed, heads, group, headSize},
-                                "\"embed\", \"heads\", \"head_group\", \"head_dim\"", "<normal, 0.3>");
-  return add(b, in, einsum(b, "bskgd,ekgd->bse", out, q, wo, {embed, heads, group, headSize}, input));
+  b.body += "    " + out + ", %l" + out.substr(1) + " = uls.attention " + query + ", " + key +
+            ", " + value + " positions %positions, %positions" + context + " {" + attributes +
+            "} : " + tensor(q, dtype) + ", " + tensor(k, dtype) + ", " + positions + ", " +
+            positions + " -> " + tensor({rows, seq, heads, group}, "f32") + "\n";
+  std::string wo =
+      addParameter(b, "o", {embed, heads, group, headSize},
+                   "\"embed\", \"heads\", \"head_group\", \"head_dim\"", "<normal, 0.3>");
+  return add(b, in,
+             einsum(b, "bskgd,ekgd->bse", out, q, wo, {embed, heads, group, headSize}, input));
 }
 
 std::string ModelWriter::writeDropout(BlockWriter &b, const std::string &in) {
   b.usesContext = true;
-  return op(b, "uls.dropout " + in + ", %context key \"drop" + std::to_string(b.next) + "\" rate 0.3 : " + x());
+  return op(b, "uls.dropout " + in + ", %context key \"drop" + std::to_string(b.next) +
+                   "\" rate 0.3 : " + x());
 }
 
 std::string ModelWriter::writeBias(BlockWriter &b, const std::string &in) {
   std::string bias = addParameter(b, "bias", {embed}, "\"embed\"", "<normal, 0.5>");
-  return add(b, in, op(b, "uls.broadcast " + bias + " dims [2] : " + tensor({embed}, dtype) + " -> " + x()));
+  return add(
+      b, in,
+      op(b, "uls.broadcast " + bias + " dims [2] : " + tensor({embed}, dtype) + " -> " + x()));
 }
 
 std::string ModelWriter::writeReshape(BlockWriter &b, const std::string &in) {
@@ -281,15 +305,18 @@ std::string ModelWriter::writeTranspose(BlockWriter &b, const std::string &in) {
 std::string ModelWriter::writeSlices(BlockWriter &b, const std::string &in) {
   std::string half = tensor({rows, seq, embed / 2}, dtype);
   std::string first = op(b, "uls.slice " + in + " dim 2 offset 0 : " + x() + " -> " + half);
-  std::string second = op(b, "uls.slice " + in + " dim 2 offset " + std::to_string(embed / 2) + " : " + x() + " -> " + half);
+  std::string second = op(b, "uls.slice " + in + " dim 2 offset " + std::to_string(embed / 2) +
+                                 " : " + x() + " -> " + half);
   first = op(b, "uls.neg " + first + " : " + half);
-  return op(b, "uls.concat " + second + ", " + first + " dim 2 : " + half + ", " + half + " -> " + x());
+  return op(b, "uls.concat " + second + ", " + first + " dim 2 : " + half + ", " + half + " -> " +
+                   x());
 }
 
 std::string ModelWriter::writeMean(BlockWriter &b, const std::string &in) {
   std::string reduced = tensor({rows, embed}, dtype);
   std::string sum = op(b, "uls.reduce sum " + in + " dims [1] : " + x() + " -> " + reduced);
-  std::string mean = op(b, "uls.mul " + sum + ", " + scalar(b, "0.25") + " : " + reduced + ", tensor<" + dtype + ">");
+  std::string mean = op(b, "uls.mul " + sum + ", " + scalar(b, "0.25") + " : " + reduced +
+                               ", tensor<" + dtype + ">");
   return add(b, in, op(b, "uls.broadcast " + mean + " dims [0, 2] : " + reduced + " -> " + x()));
 }
 
@@ -299,11 +326,13 @@ std::string ModelWriter::writeSoftmax(BlockWriter &b, const std::string &in) {
 
 std::string ModelWriter::writeMaximum(BlockWriter &b, const std::string &in) {
   isSmooth = false;
-  return op(b, "uls.maximum " + in + ", " + scalar(b, "-0.1") + " : " + x() + ", tensor<" + dtype + ">");
+  return op(b, "uls.maximum " + in + ", " + scalar(b, "-0.1") + " : " + x() + ", tensor<" + dtype +
+                   ">");
 }
 
 std::string ModelWriter::writePin(BlockWriter &b, const std::string &in) {
-  return op(b, "dist.reshard " + in + " to " + drawSharding({rows, seq, embed}, false) + " : " + x());
+  return op(b,
+            "dist.reshard " + in + " to " + drawSharding({rows, seq, embed}, false) + " : " + x());
 }
 
 //===---------------------------------------------------------------------------------------===//
@@ -313,9 +342,10 @@ std::string ModelWriter::writePin(BlockWriter &b, const std::string &in) {
 BlockWriter ModelWriter::writeLayer() {
   using Piece = std::string (ModelWriter::*)(BlockWriter &, const std::string &);
   static const std::vector<Piece> pieces = {
-      &ModelWriter::writeNorm,      &ModelWriter::writeMlp,     &ModelWriter::writeMlp,  &ModelWriter::writeAttention,
-      &ModelWriter::writeAttention, &ModelWriter::writeDropout, &ModelWriter::writeBias, &ModelWriter::writeReshape,
-      &ModelWriter::writeTranspose, &ModelWriter::writeSlices,  &ModelWriter::writeMean, &ModelWriter::writeSoftmax,
+      &ModelWriter::writeNorm,      &ModelWriter::writeMlp,       &ModelWriter::writeMlp,
+      &ModelWriter::writeAttention, &ModelWriter::writeAttention, &ModelWriter::writeDropout,
+      &ModelWriter::writeBias,      &ModelWriter::writeReshape,   &ModelWriter::writeTranspose,
+      &ModelWriter::writeSlices,    &ModelWriter::writeMean,      &ModelWriter::writeSoftmax,
       &ModelWriter::writeMaximum};
   BlockWriter b;
   std::string value = "%x";
@@ -329,8 +359,8 @@ BlockWriter ModelWriter::writeLayer() {
   return b;
 }
 
-std::string ModelWriter::getSignature(const std::string &name, const std::string &leading, const BlockWriter &b,
-                                      const std::string &result) {
+std::string ModelWriter::getSignature(const std::string &name, const std::string &leading,
+                                      const BlockWriter &b, const std::string &result) {
   std::string text = "  uls.block @" + name + "(" + leading;
   if (b.usesPositions)
     text += ", %positions: " + tensor({rows, seq}, "i32");
@@ -346,14 +376,16 @@ void ModelWriter::declare(const BlockWriter &b, const std::string &prefix) {
   for (const BlockParameter &parameter : b.parameters) {
     // Stored in f32 whatever is computed with.
     std::string stored = parameter.type.substr(0, parameter.type.rfind('x') + 1) + "f32>";
-    params += "  uls.param @" + prefix + parameter.name + " : " + stored + " axes [" + parameter.axes + "] init " +
-              parameter.init + " sharding " + parameter.sharding + "\n";
-    forward += "    %" + prefix + parameter.name + " = uls.materialize @" + prefix + parameter.name + " : " +
-               parameter.type + "\n";
+    params += "  uls.param @" + prefix + parameter.name + " : " + stored + " axes [" +
+              parameter.axes + "] init " + parameter.init + " sharding " + parameter.sharding +
+              "\n";
+    forward += "    %" + prefix + parameter.name + " = uls.materialize @" + prefix +
+               parameter.name + " : " + parameter.type + "\n";
   }
 }
 
-std::string ModelWriter::callLayer(const BlockWriter &b, const std::string &block, const std::string &in, int layer) {
+std::string ModelWriter::callLayer(const BlockWriter &b, const std::string &block,
+                                   const std::string &in, int layer) {
   std::string prefix = "l" + std::to_string(layer) + ".";
   declare(b, prefix);
   std::vector<std::string> arguments{in}, types{x()};
@@ -370,8 +402,9 @@ std::string ModelWriter::callLayer(const BlockWriter &b, const std::string &bloc
     types.push_back(parameter.type);
   }
   std::string out = "%x" + std::to_string(layer + 1);
-  forward += "    " + out + " = uls.call @" + block + "(" + join(arguments, ", ") + ") {layer = " + std::to_string(layer) +
-             " : i64} : (" + join(types, ", ") + ") -> " + x() + "\n";
+  forward += "    " + out + " = uls.call @" + block + "(" + join(arguments, ", ") +
+             ") {layer = " + std::to_string(layer) + " : i64} : (" + join(types, ", ") + ") -> " +
+             x() + "\n";
   return out;
 }
 
@@ -379,33 +412,41 @@ void ModelWriter::writeEmbedding() {
   std::string table = tensor({padded, embed}, dtype), tokens = tensor({rows, seq}, "i32");
   tableSharding = drawSharding({padded, embed}, true);
   std::string logical = vocabulary == padded ? ""
-                                             : " logical_shape [" + std::to_string(vocabulary) + ", " +
-                                                   std::to_string(embed) + "]";
+                                             : " logical_shape [" + std::to_string(vocabulary) +
+                                                   ", " + std::to_string(embed) + "]";
   std::string stored = tensor({padded, embed}, "f32");
-  params += "  uls.param @table : " + stored + " axes [\"vocab\", \"embed\"] init <normal, 0.5>" + logical +
-            " sharding " + tableSharding + "\n";
+  params += "  uls.param @table : " + stored + " axes [\"vocab\", \"embed\"] init <normal, 0.5>" +
+            logical + " sharding " + tableSharding + "\n";
   if (!isTied)
-    params += "  uls.param @lm_head : " + stored + " axes [\"vocab\", \"embed\"] init <normal, 0.5>" + logical +
-              " sharding " + drawSharding({padded, embed}, true) + "\n";
-  blocks += "  uls.block @embed(%tokens: " + tokens + ", %table: " + table + " {uls.parameter}) -> (" + x() +
-            ") {\n    %x = uls.embedding %tokens, %table : " + tokens + ", " + table + " -> " + x() +
-            "\n    uls.yield %x : " + x() + "\n  }\n";
-  forward += "    %positions = uls.iota dim 1 : " + tokens + "\n    %table = uls.materialize @table : " + table +
-             "\n    %x0 = uls.call @embed(%tokens, %table) : (" + tokens + ", " + table + ") -> " + x() + "\n";
+    params += "  uls.param @lm_head : " + stored +
+              " axes [\"vocab\", \"embed\"] init <normal, 0.5>" + logical + " sharding " +
+              drawSharding({padded, embed}, true) + "\n";
+  blocks += "  uls.block @embed(%tokens: " + tokens + ", %table: " + table +
+            " {uls.parameter}) -> (" + x() +
+            ") {\n    %x = uls.embedding %tokens, %table : " + tokens + ", " + table + " -> " +
+            x() + "\n    uls.yield %x : " + x() + "\n  }\n";
+  forward += "    %positions = uls.iota dim 1 : " + tokens +
+             "\n    %table = uls.materialize @table : " + table +
+             "\n    %x0 = uls.call @embed(%tokens, %table) : (" + tokens + ", " + table + ") -> " +
+             x() + "\n";
 }
 
 BlockWriter ModelWriter::writeHead() {
   BlockWriter b;
   std::string table = tensor({padded, embed}, dtype), tokens = tensor({rows, seq}, "i32");
   std::string value = chance(2) ? writeNorm(b, "%x") : "%x";
-  std::string logits = einsum(b, "bse,ve->bsv", value, {rows, seq, embed}, "%table", {padded, embed},
-                              {rows, seq, padded}, "f32");
+  std::string logits = einsum(b, "bse,ve->bsv", value, {rows, seq, embed}, "%table",
+                              {padded, embed}, {rows, seq, padded}, "f32");
   std::string statistic = tensor({rows, seq}, "f32");
-  b.body += "    %loss, %lse = uls.cross_entropy " + logits + ", %targets vocabulary " + std::to_string(vocabulary) +
-            " : " + tensor({rows, seq, padded}, "f32") + ", " + tokens + " -> " + statistic + "\n";
-  b.body += "    %sum = uls.reduce sum %loss dims [0, 1] : " + statistic + " -> tensor<f32>\n    uls.yield %sum : tensor<f32>\n";
-  blocks += getSignature("head", "%x: " + x() + ", %targets: " + tokens + ", %table: " + table + " {uls.parameter}", b,
-                         "tensor<f32>") +
+  b.body += "    %loss, %lse = uls.cross_entropy " + logits + ", %targets vocabulary " +
+            std::to_string(vocabulary) + " : " + tensor({rows, seq, padded}, "f32") + ", " +
+            tokens + " -> " + statistic + "\n";
+  b.body += "    %sum = uls.reduce sum %loss dims [0, 1] : " + statistic +
+            " -> tensor<f32>\n    uls.yield %sum : tensor<f32>\n";
+  blocks += getSignature("head",
+                         "%x: " + x() + ", %targets: " + tokens + ", %table: " + table +
+                             " {uls.parameter}",
+                         b, "tensor<f32>") +
             b.body + "  }\n";
   declare(b, "final.");
   return b;
@@ -421,10 +462,12 @@ std::string ModelWriter::getHeader() const {
   }
   for (const std::string &axis : dataAxes)
     data.push_back("\"" + axis + "\"");
-  return "module attributes {uls.model = {name = \"random\", vocabulary = " + std::to_string(vocabulary) +
-         " : i64}, uls.batch = {global = " + std::to_string(rows * microbatches) + " : i64, micro = " +
-         std::to_string(rows / dataRanks) + " : i64, microbatches = " + std::to_string(microbatches) + " : i64, seq = " +
-         std::to_string(seq) + " : i64, data_axes = [" + join(data, ", ") +
+  return "module attributes {uls.model = {name = \"random\", vocabulary = " +
+         std::to_string(vocabulary) +
+         " : i64}, uls.batch = {global = " + std::to_string(rows * microbatches) +
+         " : i64, micro = " + std::to_string(rows / dataRanks) +
+         " : i64, microbatches = " + std::to_string(microbatches) +
+         " : i64, seq = " + std::to_string(seq) + " : i64, data_axes = [" + join(data, ", ") +
          "]}, uls.gradient_dtype = f32} {\n  dist.mesh @mesh <[" + join(axes, ", ") + "]>\n";
 }
 
@@ -435,7 +478,8 @@ RandomModel ModelWriter::write() {
   int64_t distinct = draw(1, 2);
   for (int64_t i = 0; i < distinct; ++i) {
     layers.push_back(writeLayer());
-    blocks += getSignature("layer" + std::to_string(i), "%x: " + x(), layers.back(), x()) + layers.back().body + "  }\n";
+    blocks += getSignature("layer" + std::to_string(i), "%x: " + x(), layers.back(), x()) +
+              layers.back().body + "  }\n";
   }
   std::string value = "%x0";
   int64_t count = draw(1, 3);
@@ -445,17 +489,19 @@ RandomModel ModelWriter::write() {
   }
   BlockWriter head = writeHead();
   std::string tokens = tensor({rows, seq}, "i32"), table = tensor({padded, embed}, dtype);
-  std::vector<std::string> arguments{value, "%targets", isTied ? "%table" : "%lm_head"}, types{x(), tokens, table};
+  std::vector<std::string> arguments{value, "%targets", isTied ? "%table" : "%lm_head"},
+      types{x(), tokens, table};
   for (const BlockParameter &parameter : head.parameters) {
     arguments.push_back("%final." + parameter.name);
     types.push_back(parameter.type);
   }
   if (!isTied)
     forward += "    %lm_head = uls.materialize @lm_head : " + table + "\n";
-  forward += "    %loss = uls.call @head(" + join(arguments, ", ") + ") : (" + join(types, ", ") + ") -> tensor<f32>\n";
-  std::string text = getHeader() + params + blocks + "  uls.forward @forward(%tokens: " + tokens + ", %targets: " +
-                     tokens + ", %context: !uls.context) -> (tensor<f32>) {\n" + forward +
-                     "    uls.yield %loss : tensor<f32>\n  }\n}\n";
+  forward += "    %loss = uls.call @head(" + join(arguments, ", ") + ") : (" + join(types, ", ") +
+             ") -> tensor<f32>\n";
+  std::string text = getHeader() + params + blocks + "  uls.forward @forward(%tokens: " + tokens +
+                     ", %targets: " + tokens + ", %context: !uls.context) -> (tensor<f32>) {\n" +
+                     forward + "    uls.yield %loss : tensor<f32>\n  }\n}\n";
   return {text, isSmooth};
 }
 

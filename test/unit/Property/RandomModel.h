@@ -1,4 +1,5 @@
-//===- RandomModel.h - Random models on random meshes --------------------------------*- C++ -*-===//
+//===- RandomModel.h - Random models on random meshes --------------------------------*- C++
+//-*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -18,9 +19,9 @@ struct RandomModel {
   bool isSmooth = true;
 };
 
-/// The same model for the same seed: one to three mesh axes (at most 8 ranks), one or two distinct layers of random pieces
-/// (norms, feed-forward, attention, dropout, changes of shape), called several times, tied or untied embeddings, random
-/// storage shardings and pins inside layers.
+/// The same model for the same seed: one to three mesh axes (at most 8 ranks), one or two distinct
+/// layers of random pieces (norms, feed-forward, attention, dropout, changes of shape), called
+/// several times, tied or untied embeddings, random storage shardings and pins inside layers.
 RandomModel drawModel(uint64_t seed);
 
 } // namespace ulsc::test

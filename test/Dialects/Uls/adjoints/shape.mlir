@@ -141,3 +141,12 @@ uls.block @concat(%a: tensor<1x3xf32>, %b: tensor<4x3xf32>, %c: tensor<2x3xf32>)
   %y = uls.concat %a, %b, %c dim 0 : tensor<1x3xf32>, tensor<4x3xf32>, tensor<2x3xf32> -> tensor<7x3xf32>
   uls.yield %y : tensor<7x3xf32>
 }
+
+// The cotangent keeps its own sharding: a reshard passes it on.
+dist.mesh @mesh <["dp"=2, "tp"=2]>
+// CHECK-LABEL: uls.block @reshard
+uls.block @reshard(%x: tensor<3x5xf32>) -> (tensor<3x5xf32>) {
+  %y = uls.neg %x : tensor<3x5xf32>
+  %z = dist.reshard %y to <@mesh, [{}, {}]> : tensor<3x5xf32>
+  uls.yield %z : tensor<3x5xf32>
+}
