@@ -17,7 +17,8 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::interpreter;
 
-static constexpr double stepSize = 1e-3;
+// The first suits most blocks; sharply curved ones need the smaller, at the cost of rounding.
+static constexpr double stepSizes[] = {1e-3, 1e-4, 1e-5};
 static constexpr int64_t smallArgument = 48;
 static constexpr int directionsPerArgument = 3;
 
@@ -90,7 +91,7 @@ public:
   }
 
   /// The derivative along `direction`.
-  double differentiate(unsigned argument, const Tensor &direction) {
+  double differentiate(unsigned argument, const Tensor &direction, double stepSize) {
     const Tensor &at = arguments[argument].getTensor(0);
     auto along = [&](double distance) {
       return evaluate(argument,
@@ -164,13 +165,18 @@ std::vector<std::string> interpreter::checkGradients(uls::BlockOp plain, uls::Bl
   for (auto [i, argument] : llvm::enumerate(given)) {
     const Tensor &gradient = (*results)[joint.getNumPrimalResults() + i].getTensor(0);
     for (const Tensor &direction : getDirections(objective.getArgument(argument), random)) {
-      double expected = objective.differentiate(argument, direction),
-             actual = dot(gradient, direction);
-      double size = std::max({std::abs(expected), getScale(gradient), 1e-3});
-      if (!(std::abs(actual - expected) <= tolerance * size))
+      double actual = dot(gradient, direction), expected = 0;
+      bool agrees = false;
+      for (double stepSize : stepSizes) {
+        expected = objective.differentiate(argument, direction, stepSize);
+        double size = std::max({std::abs(expected), getScale(gradient), 1e-3});
+        if ((agrees = std::abs(actual - expected) <= tolerance * size))
+          break;
+      }
+      if (!agrees)
         failures.push_back(
-            llvm::formatv("gradient of argument {0}: {1}, finite differences give {2}", argument,
-                          actual, expected));
+            llvm::formatv("gradient of argument {0}: {1:e9}, finite differences give {2:e9}",
+                          argument, actual, expected));
     }
   }
   return failures;
