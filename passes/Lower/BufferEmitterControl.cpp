@@ -153,7 +153,7 @@ LogicalResult BufferEmitter::emitCollectiveStart(Operation *op, ValueRange resul
   int64_t count = runs;
   if (auto loop = op->getParentOfType<uls::MicrobatchesOp>())
     count *= loop.getCount();
-  int64_t identifier = state.collectives.addCollective(collective, name, count);
+  int64_t identifier = state.collectives.addCollective(collective, count);
   exec::CollectiveStartOp::create(
       builder, op->getLoc(), exec::CollectiveKindAttr::get(op->getContext(), *kind), combiner,
       builder.getI64IntegerAttr(state.collectives.getGroup(collective.getAxes())),
