@@ -72,6 +72,9 @@ static void appendOperands(OpBuilder &builder, AllReduceOp op, ArrayAttr axes,
                                            position, first, input));
 }
 
+/// Scalars need a square sum or a mask each; who needs more is no number about the step.
+static constexpr size_t kMostHoisted = 64;
+
 /// Moves the few ops behind `earlier` that `later`'s operands need before it; fails, moving
 /// nothing, if they depend on `earlier` or have effects.
 static bool hoistOperands(AllReduceOp later, AllReduceOp earlier) {
@@ -92,7 +95,7 @@ static bool hoistOperands(AllReduceOp later, AllReduceOp earlier) {
     Operation *op = work.pop_back_val();
     // Reading a field of the control block is no effect that others see; everything else must be
     // pure.
-    if (op->getNumRegions() != 0 || needed.size() > 8 ||
+    if (op->getNumRegions() != 0 || needed.size() > kMostHoisted ||
         !(llvm::isa<uls::ControlOp>(op) || isPure(op)))
       return false;
     llvm::for_each(op->getOperands(), push);

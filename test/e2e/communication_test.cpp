@@ -272,9 +272,9 @@ INSTANTIATE_TEST_SUITE_P(Meshes, Communication,
                          testing::Values(Case{"llama", 2, 1, 1}, Case{"llama", 2, 1, 4},
                                          Case{"llama", 1, 2, 1}, Case{"llama", 1, 2, 4},
                                          Case{"llama", 2, 2, 1}, Case{"llama", 2, 2, 4},
-                                         Case{"gpt2", 2, 1, 4}, Case{"gpt2", 1, 2, 1},
-                                         Case{"gpt2", 1, 2, 4}, Case{"gpt2", 2, 2, 1},
-                                         Case{"gpt2", 2, 2, 4}),
+                                         Case{"gpt2", 2, 1, 1}, Case{"gpt2", 2, 1, 4},
+                                         Case{"gpt2", 1, 2, 1}, Case{"gpt2", 1, 2, 4},
+                                         Case{"gpt2", 2, 2, 1}, Case{"gpt2", 2, 2, 4}),
                          [](const auto &info) {
                            const Case &c = info.param;
                            return c.model + "Dp" + std::to_string(c.dp) + "Tp" +
