@@ -85,10 +85,10 @@ typedef void (*ulsc_kernel)(ulsc_context *context, void *const *arguments, int64
                             int64_t end, int64_t thread);
 
 /* Splits [0, extent) into chunks that are multiples of `grain` and runs them on the rank's threads;
- * returns when all are done. The split never changes results: kernels that reduce over rows own
- * whole outputs. */
-void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t extent,
-                 int64_t grain);
+ * returns when all are done. `name` is the kernel's, for traces. The split never changes results:
+ * kernels that reduce over rows own whole outputs. */
+void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name,
+                 void *const *arguments, int64_t extent, int64_t grain);
 
 /*===--- GEMM
  * -------------------------------------------------------------------------------------===*/

@@ -12,6 +12,7 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "LiveBuffers.h"
 #include "dialects/Exec/ExecOps.h"
 #include "ulsc/Memory.h"
 
@@ -27,57 +28,6 @@ using namespace ulsc;
 using namespace ulsc::memory;
 
 namespace {
-
-/// Bytes [begin, end) of a buffer.
-struct ByteRange {
-  int64_t begin, end;
-};
-
-/// Which bytes of which buffers hold something that is still read.
-class LiveBytes {
-public:
-  void add(unsigned buffer, ByteRange range) {
-    remove(buffer, range);
-    ranges[buffer].push_back(range);
-  }
-  void remove(unsigned buffer, ByteRange range) {
-    auto it = ranges.find(buffer);
-    if (it == ranges.end())
-      return;
-    SmallVector<ByteRange> rest;
-    for (ByteRange old : it->second) {
-      if (old.begin < std::min(old.end, range.begin))
-        rest.push_back({old.begin, std::min(old.end, range.begin)});
-      if (std::max(old.begin, range.end) < old.end)
-        rest.push_back({std::max(old.begin, range.end), old.end});
-    }
-    if (rest.empty())
-      ranges.erase(it);
-    else
-      it->second = std::move(rest);
-  }
-  void add(const LiveBytes &other) {
-    for (auto &[buffer, list] : other.ranges)
-      for (ByteRange range : list)
-        add(buffer, range);
-  }
-  std::set<unsigned> getBuffers() const {
-    std::set<unsigned> buffers;
-    for (auto &[buffer, list] : ranges)
-      buffers.insert(buffer);
-    return buffers;
-  }
-  int64_t count() const {
-    int64_t bytes = 0;
-    for (auto &[buffer, list] : ranges)
-      for (ByteRange range : list)
-        bytes += range.end - range.begin;
-    return bytes;
-  }
-
-private:
-  std::map<unsigned, SmallVector<ByteRange>> ranges;
-};
 
 /// Part of a buffer that an op reads or overwrites.
 struct Access {
@@ -105,6 +55,8 @@ public:
       if (buffer->hasAttr("exec.persistent"))
         live.add(index, {0, getBytes(index)});
     }
+    if (failed(occupyAll(live, function)))
+      return failure();
     return walkBlock(body, live);
   }
 
@@ -231,6 +183,8 @@ private:
         return failure();
       int64_t before = live.count();
       live.add(round);
+      if (failed(occupyAll(live, loop)))
+        return failure();
       if (live.count() == before)
         return success();
     }
@@ -239,48 +193,93 @@ private:
   LogicalResult visit(Operation *op, LiveBytes &live) {
     SmallVector<Access> read, written;
     getAccesses(op, read, written);
-    noteCollective(op);
-    std::set<unsigned> present = live.getBuffers();
+    if (failed(noteCollective(op)))
+      return failure();
+    SmallVector<unsigned> touched;
     for (const SmallVector<Access> *list : {&read, &written})
       for (const Access &access : *list)
-        present.insert(access.buffer);
-    for (auto &[slot, buffers] : held)
-      present.insert(buffers.begin(), buffers.end());
-    if (failed(checkApart(op, present)))
-      return failure();
-    countPeak(op, present);
+        touched.push_back(access.buffer);
+    for (unsigned index : touched)
+      if (failed(occupy(index, op)))
+        return failure();
+    countPeak(op);
+    for (unsigned index : touched)
+      occupancy.remove(index);
     for (const Access &access : written)
       if (access.isExact && !buffers[access.buffer]->hasAttr("exec.persistent"))
-        live.remove(access.buffer, access.range);
+        change(live, access.buffer, op, [&] { live.remove(access.buffer, access.range); });
     for (const Access &access : read)
-      live.add(access.buffer, access.range);
+      change(live, access.buffer, op, [&] { live.add(access.buffer, access.range); });
     return success();
+  }
+
+  /// Changes the live bytes of a buffer, and its place among those present with them.
+  void change(LiveBytes &live, unsigned index, Operation *op, llvm::function_ref<void()> apply) {
+    bool before = live.contains(index);
+    apply();
+    bool after = live.contains(index);
+    if (before && !after)
+      occupancy.remove(index);
+    // It was present as an operand a moment ago, and apart from all others.
+    if (!before && after)
+      (void)occupy(index, op);
+  }
+
+  LogicalResult occupyAll(const LiveBytes &live, Operation *op) {
+    occupancy.clear();
+    for (auto &[index, ranges] : live.getRanges())
+      if (failed(occupy(index, op)))
+        return failure();
+    for (auto &[slot, list] : held)
+      for (unsigned index : list)
+        if (failed(occupy(index, op)))
+          return failure();
+    return success();
+  }
+
+  LogicalResult occupy(unsigned index, Operation *op) {
+    int64_t bytes = getBytes(index), offset = buffers[index].getOffset().value_or(-1);
+    int64_t counted = buffers[index]->hasAttr("exec.persistent") ? 0 : align(bytes);
+    std::optional<unsigned> other = occupancy.add(index, offset, bytes, counted);
+    if (!other)
+      return success();
+    auto diagnostic = op->emitOpError("is at a point where two live buffers share bytes: one of ")
+                      << getBytes(*other) << " bytes at offset "
+                      << buffers[*other].getOffset().value_or(-1) << " and one at " << offset;
+    diagnostic.attachNote(buffers[*other].getLoc()) << "the one";
+    diagnostic.attachNote(buffers[index].getLoc()) << "the other";
+    return diagnostic;
   }
 
   /// A started collective holds its buffers from the start to the wait, which comes first on the
   /// way back.
-  void noteCollective(Operation *op) {
-    if (auto start = dyn_cast<exec::CollectiveStartOp>(op))
+  LogicalResult noteCollective(Operation *op) {
+    if (auto start = dyn_cast<exec::CollectiveStartOp>(op)) {
+      for (unsigned index : held[start.getSlot()])
+        occupancy.remove(index);
       held.erase(start.getSlot());
+    }
     auto wait = dyn_cast<exec::CollectiveWaitOp>(op);
     exec::CollectiveStartOp start = wait ? findStart(wait) : exec::CollectiveStartOp();
     if (!start)
-      return;
+      return success();
     SmallVector<Access> read, written;
     getAccesses(start, read, written);
     for (const SmallVector<Access> *list : {&read, &written})
       for (const Access &access : *list)
-        held[wait.getSlot()].insert(access.buffer);
+        if (held[wait.getSlot()].insert(access.buffer).second && failed(occupy(access.buffer, op)))
+          return failure();
+    return success();
   }
 
-  void countPeak(Operation *op, const std::set<unsigned> &present) {
-    int64_t bytes = 0;
-    for (unsigned index : present)
-      if (!buffers[index]->hasAttr("exec.persistent") && !isFrame(op, index))
-        bytes += align(getBytes(index));
+  void countPeak(Operation *op) {
+    int64_t bytes = occupancy.getCounted();
     // A frame counts by what the callee needs at most.
-    if (auto call = dyn_cast<exec::CallOp>(op))
+    if (auto call = dyn_cast<exec::CallOp>(op)) {
+      if (auto access = call.getFrame() ? getAccess(call.getFrame()) : std::nullopt)
+        bytes -= align(getBytes(access->buffer));
       bytes += peaks[call.getCallee().str()];
+    }
     peak = std::max(peak, bytes);
   }
 
@@ -292,36 +291,7 @@ private:
     return {};
   }
 
-  bool isFrame(Operation *op, unsigned index) {
-    auto call = dyn_cast<exec::CallOp>(op);
-    auto access = call && call.getFrame() ? getAccess(call.getFrame()) : std::nullopt;
-    return access && access->buffer == index;
-  }
-
   int64_t getBytes(unsigned index) { return exec::getBytes(buffers[index].getResult().getType()); }
-
-  LogicalResult checkApart(Operation *op, const std::set<unsigned> &present) {
-    if (present == lastPresent)
-      return success();
-    lastPresent = present;
-    std::vector<std::pair<int64_t, unsigned>> order;
-    for (unsigned index : present)
-      order.push_back({buffers[index].getOffset().value_or(-1), index});
-    std::sort(order.begin(), order.end());
-    for (size_t i = 1; i < order.size(); ++i) {
-      auto [offset, index] = order[i];
-      auto [before, other] = order[i - 1];
-      if (before + getBytes(other) <= offset)
-        continue;
-      auto diagnostic = op->emitOpError("is at a point where two live buffers share bytes: one of ")
-                        << getBytes(other) << " bytes at offset " << before << " and one at "
-                        << offset;
-      diagnostic.attachNote(buffers[other].getLoc()) << "the one";
-      diagnostic.attachNote(buffers[index].getLoc()) << "the other";
-      return diagnostic;
-    }
-    return success();
-  }
 
   exec::FunctionOp function;
   std::map<std::string, int64_t> &peaks;
@@ -329,8 +299,8 @@ private:
   DenseMap<Operation *, unsigned> indices;
   std::vector<exec::BufferOp> buffers;
   std::map<int64_t, std::set<unsigned>>
-      held; ///< by slot, walking backwards from the wait to the start
-  std::set<unsigned> lastPresent;
+      held;            ///< by slot, walking backwards from the wait to the start
+  Occupancy occupancy; ///< live buffers, those that collectives hold, and an op's own
   int64_t peak = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "passes/Lower/BufferEmitter.h"
 
 #include "passes/Lower/DecomposePatterns.h"
+#include "passes/Lower/GemmWorkspace.h"
 #include "passes/Lower/GenericOps.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -247,11 +248,14 @@ LogicalResult BufferEmitter::emitContract(Operation *op) {
   Value accumulator = contract.getAccumulator();
   if (accumulator && !haveSamePlace(accumulator, contract.getResult()))
     exec::CopyOp::create(builder, op->getLoc(), getBuffer(accumulator), result);
-  exec::GemmOp::create(builder, op->getLoc(), contract.getNameAttr(), getBuffer(contract.getA()),
-                       getBuffer(contract.getB()), result, Value(), contract.getSizesAttr(),
-                       contract.getAStridesAttr(), contract.getBStridesAttr(),
-                       contract.getCStridesAttr(),
-                       accumulator ? builder.getUnitAttr() : UnitAttr());
+  auto gemm = exec::GemmOp::create(builder, op->getLoc(), contract.getNameAttr(),
+                                   getBuffer(contract.getA()), getBuffer(contract.getB()), result,
+                                   Value(), contract.getSizesAttr(), contract.getAStridesAttr(),
+                                   contract.getBStridesAttr(), contract.getCStridesAttr(),
+                                   accumulator ? builder.getUnitAttr() : UnitAttr());
+  auto workspace = MemRefType::get({gemmWorkspaceBytes(gemm)}, builder.getI8Type());
+  gemm.getWorkspaceMutable().assign(
+      createBuffer(exec::Category::Temporaries, workspace, StringAttr(), op->getLoc()));
   return success();
 }
 

@@ -211,8 +211,9 @@ private:
     buffers.append(op.getOutputs().begin(), op.getOutputs().end());
     Value kernel = LLVM::AddressOfOp::create(builder, code.loc, code.ptrType(), op.getKernelAttr());
     runtime.call(code, "ulsc_launch",
-                 {context, kernel, addressArray(buffers, op.getScalars()),
-                  code.i64(*op.getExtent()), code.i64(*op.getGrain())});
+                 {context, kernel, runtime.string(code, op.getKernel()),
+                  addressArray(buffers, op.getScalars()), code.i64(*op.getExtent()),
+                  code.i64(*op.getGrain())});
     return success();
   }
   LogicalResult convertOp(exec::CallOp op) {

@@ -36,6 +36,7 @@ public:
   explicit Lifetimes(exec::FunctionOp function) {
     function.walk<WalkOrder::PreOrder>([&](Operation *op) { points[op] = ++last; });
     function.walk([&](exec::CollectiveWaitOp wait) { waits.push_back(wait); });
+    function.walk([&](scf::ForOp loop) { loops[loop->getBlock()].push_back(loop); });
   }
 
   memory::Lifetime get(exec::BufferOp buffer) {
@@ -80,7 +81,7 @@ private:
 
   /// Loops that the lifetime reaches into from outside.
   void addLoops(exec::BufferOp buffer, memory::Lifetime &lifetime) {
-    for (auto loop : buffer->getBlock()->getOps<scf::ForOp>()) {
+    for (scf::ForOp loop : loops.lookup(buffer->getBlock())) {
       int64_t begin = points.lookup(loop), end = points.lookup(loop.getBody()->getTerminator());
       bool isInside = lifetime.first > begin && lifetime.last <= end;
       bool meets = lifetime.first <= end && lifetime.last >= begin;
@@ -93,6 +94,7 @@ private:
 
   DenseMap<Operation *, int64_t> points;
   SmallVector<exec::CollectiveWaitOp> waits; ///< in order
+  DenseMap<Block *, SmallVector<scf::ForOp>> loops;
   int64_t last = 0;
 };
 

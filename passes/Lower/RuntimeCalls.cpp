@@ -64,6 +64,10 @@ FlatSymbolRefAttr RuntimeCalls::stringConstant(StringRef text) {
                 [&](OpBuilder &, StringRef name) { defineString(name, text, false); });
 }
 
+Value RuntimeCalls::string(CodeBuilder &code, StringRef text) {
+  return addressOf(code, stringConstant(text));
+}
+
 FlatSymbolRefAttr RuntimeCalls::arrayConstant(StringRef prefix, DenseElementsAttr values) {
   std::string key;
   llvm::raw_string_ostream(key) << values;

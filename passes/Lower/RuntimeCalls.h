@@ -26,6 +26,8 @@ public:
   mlir::Value gemmDescriptor(CodeBuilder &code, exec::GemmOp op);
   /// The address of the `ulsc_collective_desc` of `op`.
   mlir::Value collectiveDescriptor(CodeBuilder &code, exec::CollectiveStartOp op);
+  /// The address of `text`, terminated by a NUL.
+  mlir::Value string(CodeBuilder &code, llvm::StringRef text);
   /// Defines `name` as a constant NUL-terminated string.
   void defineString(llvm::StringRef name, llvm::StringRef text, bool isExported);
 

@@ -53,13 +53,32 @@ static StringAttr joinCauses(ArrayRef<dist::AllReduceOp> members) {
   return StringAttr::get(members.front()->getContext(), llvm::join(causes, "; "));
 }
 
+/// Where the members come from: the module that all their causes begin with, "model.layers.*", or
+/// all of them, "model.norm, lm_head".
+static Location getSource(ArrayRef<dist::AllReduceOp> members) {
+  SmallVector<StringRef> sources;
+  for (dist::AllReduceOp member : members)
+    if (StringAttr cause = member.getCauseAttr())
+      if (StringRef source = cause.getValue().split(": ").first;
+          !llvm::is_contained(sources, source))
+        sources.push_back(source);
+  if (sources.empty())
+    return dist::AllReduceOp(members.front()).getLoc();
+  StringRef common = sources.front();
+  auto isInside = [&](StringRef source) {
+    return source == common || source.starts_with((common + ".").str());
+  };
+  while (common.contains('.') && !llvm::all_of(sources, isInside))
+    common = common.rsplit('.').first;
+  std::string name = common.contains('.') ? common.str() : llvm::join(sources, ", ");
+  return NameLoc::get(StringAttr::get(members.front()->getContext(), name));
+}
+
 static void merge(ArrayRef<dist::AllReduceOp> members) {
   SmallVector<Value> inputs;
-  SmallVector<Location> locations;
   Operation *last = nullptr;
   for (dist::AllReduceOp member : members) {
     llvm::append_range(inputs, member.getInputs());
-    locations.push_back(member.getLoc());
     for (Value input : member.getInputs())
       if (!last || last->isBeforeInBlock(input.getDefiningOp()))
         last = input.getDefiningOp();
@@ -67,10 +86,9 @@ static void merge(ArrayRef<dist::AllReduceOp> members) {
   OpBuilder builder(last->getContext());
   builder.setInsertionPointAfter(last);
   dist::AllReduceOp first = members.front();
-  auto merged =
-      dist::AllReduceOp::create(builder, builder.getFusedLoc(locations),
-                                ValueRange(inputs).getTypes(), first.getReductionAttr(), inputs,
-                                first.getMeshAttr(), first.getAxesAttr(), joinCauses(members));
+  auto merged = dist::AllReduceOp::create(
+      builder, getSource(members), ValueRange(inputs).getTypes(), first.getReductionAttr(), inputs,
+      first.getMeshAttr(), first.getAxesAttr(), joinCauses(members));
   unsigned next = 0;
   for (dist::AllReduceOp member : members)
     for (Value output : member.getOutputs())

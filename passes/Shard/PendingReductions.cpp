@@ -173,7 +173,7 @@ bool PendingReductions::restrict(Value value) {
   // Sums over data axes mostly are gradients on their way out of the block, where they stay pending
   // for free.
   double own = mesh.getLocalBytes(graph[graph.find(value)].layout, value.getType());
-  if (bytes > own * 1.001)
+  if (bytes > own * (1 + 1e-9)) // the two sums are formed in different orders
     allowed &= dataAxes;
   AxisMask &keep = kept.try_emplace(value, kAnything).first->second;
   AxisMask next = keep & ~(sum & ~allowed);

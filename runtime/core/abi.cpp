@@ -1,6 +1,7 @@
 // The functions of RuntimeABI.h, handed to the rank's device and communicator.
 #include "core/clock.h"
 #include "core/context.h"
+#include "metrics/trace.h"
 
 using namespace ulsc::runtime;
 
@@ -19,15 +20,19 @@ static void advanceCommunication(Context &context) {
     context.communicator->progress();
 }
 
-void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t extent,
-                 int64_t grain) {
+void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name,
+                 void *const *arguments, int64_t extent, int64_t grain) {
+  TraceScope scope(full(context).trace, TraceEvent::Kernel, name);
   full(context).device->launch(context, kernel, arguments, extent, grain);
+  scope.end();
   advanceCommunication(full(context));
 }
 
 void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a, const void *b,
                void *c, void *workspace) {
+  TraceScope scope(full(context).trace, TraceEvent::Gemm, desc->name, desc);
   full(context).device->gemm(*desc, a, b, c, workspace);
+  scope.end();
   advanceCommunication(full(context));
 }
 
@@ -35,6 +40,7 @@ void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *de
                            void *const *inputs, void *const *outputs, int32_t slot) {
   Context &rank = full(context);
   double begin = secondsNow();
+  TraceScope scope(rank.trace, TraceEvent::Start, nullptr, desc, slot);
   rank.communicator->start(*desc, inputs, outputs, slot);
   if (slot < static_cast<int>(rank.slotKinds.size()) && desc->kind <= ULSC_PERMUTE)
     rank.slotKinds[slot] = desc->kind;
@@ -45,6 +51,7 @@ void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *de
 void ulsc_collective_wait(ulsc_context *context, int32_t slot) {
   Context &rank = full(context);
   double begin = secondsNow();
+  TraceScope scope(rank.trace, TraceEvent::Wait, nullptr, nullptr, slot);
   rank.communicator->wait(slot);
   int kind = slot < static_cast<int>(rank.slotKinds.size()) ? rank.slotKinds[slot] : 0;
   rank.waitSeconds[kind] += secondsNow() - begin;

@@ -10,9 +10,12 @@
 
 namespace ulsc::runtime {
 
+class Trace;
+
 struct Context : ulsc_context {
   Device *device = nullptr;
   Communicator *communicator = nullptr;
+  Trace *trace = nullptr;                             // null: nothing is recorded
   std::array<int, 64> slotKinds{};                    // ulsc_collective_kind of what a slot holds
   std::array<double, ULSC_PERMUTE + 1> waitSeconds{}; // of this step, by kind
 };

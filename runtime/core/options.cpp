@@ -49,6 +49,10 @@ void addRunOptions(CLI::App &app, Options &options) {
   app.add_option("--export-hf", options.exportDirectory,
                  "write config.json and model.safetensors there after the last step");
   app.add_option("--metrics", options.metrics, "append a JSON object per step to this file");
+  app.add_option("--trace", options.trace,
+                 "write a Chrome trace of the last steps of all ranks there (for Perfetto)");
+  app.add_option("--trace-steps", options.traceSteps, "steps that --trace keeps")
+      ->capture_default_str();
   app.add_option("--save", options.save, "directory of checkpoints; the last 2 are kept");
   app.add_option("--save-every", options.saveEvery, "save after every so many steps");
   app.add_option("--resume", options.resume,
@@ -116,7 +120,7 @@ void refuseExtras(const std::vector<std::string> &extras, const CLI::App &app) {
   if (extras.empty())
     return;
   std::string word = extras.front().substr(0, extras.front().find('='));
-  for (const char *later : {"--trace", "--eval-data", "--eval-every", "--shuffle"})
+  for (const char *later : {"--eval-data", "--eval-every", "--shuffle"})
     if (word == later)
       raise("flag '", word, "' is not supported by this version; leave it out");
   if (word.rfind("-", 0) != 0)
@@ -153,6 +157,7 @@ void checkNumbers(const Options &options) {
   requireRange("--clip-grad", options.clipGrad, 0, large);
   requireRange("--warmup-steps", static_cast<double>(options.warmupSteps), 0, large);
   requireRange("--save-every", static_cast<double>(options.saveEvery), 0, large);
+  requireRange("--trace-steps", static_cast<double>(options.traceSteps), 1, 1000);
   requireRange("--threads", options.threads, 0, 4096);
   if (options.betas.size() != 2)
     raise("flag '--betas' has one number, but needs two, such as 0.9,0.95");

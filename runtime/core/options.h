@@ -10,8 +10,8 @@
 namespace ulsc::runtime {
 
 struct Options {
-  std::string data, weights, exportDirectory, metrics, save, resume, gradients;
-  int64_t steps = 0, saveEvery = 0;
+  std::string data, weights, exportDirectory, metrics, trace, save, resume, gradients;
+  int64_t steps = 0, saveEvery = 0, traceSteps = 2;
   uint64_t seed = 0;
   bool hasSeed = false;
   int threads = 0; // 0: not given

@@ -53,6 +53,14 @@ void Training::prepare() {
     if (isFirst())
       metrics = std::make_unique<Metrics>(manifest, options.metrics, step);
   });
+  if (!options.trace.empty()) {
+    onAllRanks(communicator, [&] {
+      if (isFirst())
+        writeFile(options.trace, "{\"traceEvents\": []}\n"); // an unwritable path is an error now
+    });
+    trace = std::make_unique<Trace>(manifest, communicator, options.traceSteps);
+    context.trace = trace.get();
+  }
 }
 
 std::string Training::checkpointToResume() const {
@@ -166,10 +174,14 @@ int Training::run(StepFunction stepFunction) {
   installSignalHandlers();
   while (step < options.steps) {
     double begin = secondsNow();
+    if (trace)
+      trace->beginStep(step + 1);
     prepareStep();
     double inputSeconds = secondsNow() - begin;
     stepFunction(&context);
     device->synchronize();
+    if (trace)
+      trace->endStep(inputSeconds);
     checkStep();
     ++step;
     tokensConsumed += manifest.batch.global * manifest.batch.seq;
@@ -179,6 +191,7 @@ int Training::run(StepFunction stepFunction) {
   }
   if (isFirst() && metrics)
     metrics->endLine();
+  writeTrace();
   if (!options.save.empty() && lastSaved != step)
     save();
   if (!options.exportDirectory.empty())
@@ -206,6 +219,7 @@ bool Training::mustStop() const {
 int Training::stop() {
   int signal = static_cast<int>(communicator.maximum(stopSignal()));
   bool saves = !options.save.empty();
+  writeTrace();
   if (saves && lastSaved != step)
     save();
   if (isFirst()) {
@@ -244,6 +258,11 @@ void Training::save() {
                            {"clip_grad", options.clipGrad}};
   saveCheckpoint(communicator, manifest, coordinates, context.arena, state, options.save);
   lastSaved = step;
+}
+
+void Training::writeTrace() {
+  if (trace)
+    onAllRanks(communicator, [&] { trace->write(options.trace); });
 }
 
 void Training::exportModel() {

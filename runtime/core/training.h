@@ -8,6 +8,7 @@
 #include "core/schedule.h"
 #include "data/token_file.h"
 #include "metrics/metrics.h"
+#include "metrics/trace.h"
 
 #include <memory>
 #include <optional>
@@ -40,6 +41,7 @@ private:
   int stop();
   void save();
   void exportModel();
+  void writeTrace();
   void dumpGradients();
   bool isFirst() const { return communicator.rank() == 0; }
 
@@ -55,6 +57,7 @@ private:
   std::vector<float> parameterScales;
   std::unique_ptr<TokenFile> data;
   std::unique_ptr<Metrics> metrics;
+  std::unique_ptr<Trace> trace;
   uint64_t seed = 0;
   int64_t step = 0, tokensConsumed = 0, lastSaved = -1;
 };

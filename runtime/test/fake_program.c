@@ -179,7 +179,7 @@ void ulsc_step(ulsc_context *context) {
   float biasLoss = 0;
   for (int i = 0; i < biasSize; ++i)
     biasLoss += 0.5f * master[i] * master[i];
-  ulsc_launch(context, updateTable, arguments, rows, 1);
+  ulsc_launch(context, updateTable, "update_table", arguments, rows, 1);
   updateBias(context);
   control->loss = nan && atoi(nan) == control->step + 1 ? NAN : scratch[0] + biasLoss;
   control->grad_norm = sqrtf(scratch[2] + 2 * biasLoss);

@@ -289,7 +289,7 @@ class ProgramTest(unittest.TestCase):
 
     def test_flags(self):
         for flags, part in ((["--stps", 1], "the nearest is '--steps'"),
-                            (["--steps", 1, "--trace", "x"], "'--trace' is not supported"),
+                            (["--steps", 1, "--shuffle"], "'--shuffle' is not supported"),
                             (["--steps", 1, "--lr-schedule", "cosin"], "nearest is 'cosine'"),
                             (["--steps", 1, "--betas", "0.9"], "needs two"),
                             (["--steps", 1, "--lr", "fast"], "--lr"),

@@ -30,7 +30,7 @@ using namespace mlir;
 
 static int parts = 1;
 
-static void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments,
+static void launch(ulsc_context *context, ulsc_kernel kernel, const char *, void *const *arguments,
                    int64_t extent, int64_t grain) {
   int64_t chunks = (extent + grain - 1) / grain;
   int64_t each = (chunks + parts - 1) / parts;

@@ -1,0 +1,84 @@
+// Where the time of the last steps went, for a person with a trace viewer.
+#ifndef ULSC_RUNTIME_METRICS_TRACE_H
+#define ULSC_RUNTIME_METRICS_TRACE_H
+
+#include "core/clock.h"
+#include "core/manifest.h"
+#include "ulsc/RuntimeABI.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ulsc::runtime {
+
+class Communicator;
+
+/// One call of the step into the runtime. Names and descriptors are constants of the program.
+struct TraceEvent {
+  enum Kind { Step, Input, Kernel, Gemm, Start, Wait };
+  Kind kind;
+  const char *name = nullptr;       // of a kernel or a GEMM
+  const void *descriptor = nullptr; // ulsc_gemm_desc or ulsc_collective_desc
+  int64_t number = 0;               // a collective's slot, or the step
+  double begin = 0, end = 0;        // seconds of secondsNow
+};
+
+/// The events of this rank's last steps. Constructed and written by all ranks together.
+class Trace {
+public:
+  /// Keeps the last `steps` steps. Times count from a barrier in here, which lines up the clocks of
+  /// several machines as well as a barrier can.
+  Trace(const Manifest &manifest, Communicator &communicator, int64_t steps);
+
+  void beginStep(int64_t number);
+  void endStep(double inputSeconds);
+  void add(const TraceEvent &event) { events.push_back(event); }
+
+  /// Rank 0 writes the events of all ranks to `path` in Chrome's trace format: a process per rank,
+  /// with the step, what it computes and waits for, and the collectives under way as threads.
+  void write(const std::string &path) const;
+
+private:
+  class EventList;
+  std::string text() const;
+  void addCollective(EventList &list, const TraceEvent &event,
+                     std::map<int64_t, TraceEvent> &started) const;
+
+  const Manifest &manifest;
+  Communicator &communicator;
+  int64_t steps;
+  double origin;
+  std::vector<TraceEvent> events;
+  std::vector<size_t> stepBegins; // positions of the kept steps' Step events
+};
+
+/// Records the time between its construction and its end, if there is a trace.
+class TraceScope {
+public:
+  TraceScope(Trace *trace, TraceEvent::Kind kind, const char *name,
+             const void *descriptor = nullptr, int64_t number = 0)
+      : trace(trace), event{kind, name, descriptor, number} {
+    if (trace)
+      event.begin = secondsNow();
+  }
+  ~TraceScope() { end(); }
+  TraceScope(const TraceScope &) = delete;
+  TraceScope &operator=(const TraceScope &) = delete;
+
+  void end() {
+    if (!trace)
+      return;
+    event.end = secondsNow();
+    trace->add(event);
+    trace = nullptr;
+  }
+
+private:
+  Trace *trace;
+  TraceEvent event;
+};
+
+} // namespace ulsc::runtime
+
+#endif // ULSC_RUNTIME_METRICS_TRACE_H
