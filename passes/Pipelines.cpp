@@ -28,9 +28,9 @@ ArrayRef<Stage> ulsc::getStages() {
 
 /// The passes inside `builtin.module(…)`, which a manager of modules needs no more.
 static StringRef stripModule(StringRef text) {
-  text = text.trim();
-  if (text.consume_front("builtin.module(") && text.consume_back(")"))
-    return text;
+  StringRef inner = text.trim();
+  if (inner.consume_front("builtin.module(") && inner.consume_back(")"))
+    return inner;
   return text;
 }
 

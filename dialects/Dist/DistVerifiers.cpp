@@ -118,6 +118,10 @@ LogicalResult PermuteOp::verify() {
   if (getPairs().size() % 2 != 0)
     return emitOpError() << "has an odd number of positions: " << getPairs().size();
   llvm::SmallDenseSet<int64_t> sources, targets;
+  int64_t positions = getPairs().size() / 2;
+  for (int64_t position : getPairs())
+    if (position < 0 || position >= positions)
+      return emitOpError() << "names position " << position << " of " << positions;
   for (unsigned i = 0; i < getPairs().size(); i += 2)
     if (!sources.insert(getPairs()[i]).second || !targets.insert(getPairs()[i + 1]).second)
       return emitOpError() << "names position " << getPairs()[i] << " or " << getPairs()[i + 1]

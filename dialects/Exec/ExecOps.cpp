@@ -6,8 +6,8 @@
 
 #include "dialects/Exec/ExecOps.h"
 #include "dialects/Exec/ControlBlock.h"
-#include "mlir/Interfaces/FunctionImplementation.h"
 #include "ulsc/RuntimeABI.h"
+#include "llvm/Support/InterleavedRange.h"
 
 using namespace mlir;
 using namespace ulsc::exec;
@@ -129,6 +129,15 @@ LogicalResult CollectiveStartOp::verify() {
       getKind() == CollectiveKind::AllReduce || getKind() == CollectiveKind::ReduceScatter;
   if (reduces != getReduction().has_value())
     return emitOpError() << (reduces ? "needs" : "takes no") << " reduction";
+  if ((getKind() == CollectiveKind::Permute) != getDestinations().has_value())
+    return emitOpError() << (getDestinations() ? "takes no" : "needs") << " destinations";
+  if (getDestinations()) {
+    SmallVector<int64_t> sorted(*getDestinations());
+    llvm::sort(sorted);
+    if (sorted != llvm::to_vector(llvm::seq<int64_t>(0, sorted.size())))
+      return emitOpError("sends to positions ")
+             << llvm::interleaved_array(*getDestinations()) << ", which is no permutation";
+  }
   for (auto [i, input, output] : llvm::enumerate(getInputs(), getOutputs())) {
     auto in = cast<MemRefType>(input.getType()), out = cast<MemRefType>(output.getType());
     if (in.getElementType() != out.getElementType())

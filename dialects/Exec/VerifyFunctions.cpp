@@ -1,45 +1,17 @@
-//===- VerifyFunctions.cpp - Verifiers of functions and calls -*- C++ -*-===//
+//===- VerifyFunctions.cpp - Syntax and verifiers of functions and calls -*- C++ -*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/ExecOps.h"
-#include "mlir/Interfaces/FunctionImplementation.h"
+#include "dialects/FunctionSyntax.h"
 
 using namespace mlir;
 using namespace ulsc::exec;
 
-//===----------------------------------------------------------------------===//
-// Syntax
-//===----------------------------------------------------------------------===//
-
-template <typename Op>
-static ParseResult parseFunctionLike(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag,
-                      std::string &) { return builder.getFunctionType(arguments, results); };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false, Op::getFunctionTypeAttrName(result.name), buildType,
-      Op::getArgAttrsAttrName(result.name), Op::getResAttrsAttrName(result.name));
-}
-
-template <typename Op>
-static void printFunctionLike(OpAsmPrinter &printer, Op op) {
-  function_interface_impl::printFunctionOp(printer, op, /*isVariadic=*/false,
-                                           op.getFunctionTypeAttrName(), op.getArgAttrsAttrName(),
-                                           op.getResAttrsAttrName());
-}
-
-ParseResult FunctionOp::parse(OpAsmParser &parser, OperationState &result) {
-  return parseFunctionLike<FunctionOp>(parser, result);
-}
-void FunctionOp::print(OpAsmPrinter &printer) { printFunctionLike(printer, *this); }
-
-ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
-  return parseFunctionLike<KernelOp>(parser, result);
-}
-void KernelOp::print(OpAsmPrinter &printer) { printFunctionLike(printer, *this); }
+ULSC_FUNCTION_SYNTAX(FunctionOp)
+ULSC_FUNCTION_SYNTAX(KernelOp)
 
 //===----------------------------------------------------------------------===//
 // Functions and calls

@@ -7,38 +7,15 @@
 
 #include "dialects/Uls/Uls.h"
 
-#include "mlir/Interfaces/FunctionImplementation.h"
+#include "dialects/FunctionSyntax.h"
 
 using namespace mlir;
 using namespace ulsc::uls;
 
-template <typename Op>
-static ParseResult parseFunction(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag,
-                      std::string &) { return builder.getFunctionType(arguments, results); };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false, Op::getFunctionTypeAttrName(result.name), buildType,
-      Op::getArgAttrsAttrName(result.name), Op::getResAttrsAttrName(result.name));
-}
-
-template <typename Op>
-static void printFunction(Op op, OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, op, /*isVariadic=*/false,
-                                           op.getFunctionTypeAttrName(), op.getArgAttrsAttrName(),
-                                           op.getResAttrsAttrName());
-}
-
-#define ULSC_FUNCTION_SYNTAX(Op)                                                                   \
-  ParseResult Op::parse(OpAsmParser &parser, OperationState &result) {                             \
-    return parseFunction<Op>(parser, result);                                                      \
-  }                                                                                                \
-  void Op::print(OpAsmPrinter &printer) { printFunction<Op>(*this, printer); }
 ULSC_FUNCTION_SYNTAX(BlockOp)
 ULSC_FUNCTION_SYNTAX(ForwardOp)
 ULSC_FUNCTION_SYNTAX(StepOp)
 ULSC_FUNCTION_SYNTAX(UpdateRuleOp)
-#undef ULSC_FUNCTION_SYNTAX
 
 ResultOp BlockOp::getResultOp() {
   for (Operation &op : getEntry())

@@ -7,6 +7,8 @@
 
 #include "dialects/Uls/Uls.h"
 
+#include "dialects/Dist/CompleteReduction.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -219,12 +221,12 @@ LogicalResult GlobalNormOp::partition(PartitionState &state, ValueRange operands
   for (auto &[attr, gradients] : groups) {
     Value sum = SquareSumOp::create(builder, getLoc(), type, gradients);
     SmallVector<StringAttr> axes(attr.getAsRange<StringAttr>());
-    if (!axes.empty())
-      sum =
-          allReduce(state, getLoc(), dist::Reduction::Sum, {sum}, axes,
-                    "norm of the gradients that are sharded over " +
-                        llvm::join(llvm::map_range(axes, [](StringAttr a) { return a.getValue(); }),
-                                   ", "))[0];
+    if (!axes.empty()) {
+      auto names = llvm::map_range(axes, [](StringAttr axis) { return axis.getValue(); });
+      sum = allReduce(state, getLoc(), dist::Reduction::Sum, {sum}, axes,
+                      "norm of the gradients that are sharded over " + llvm::join(names, ", "))[0];
+      sum.getDefiningOp()->setAttr(dist::kCompleteAttrName, builder.getUnitAttr());
+    }
     total = total ? AddOp::create(builder, getLoc(), total, sum).getResult() : sum;
   }
   if (!total)

@@ -7,6 +7,8 @@
 #ifndef ULSC_REPORT_H
 #define ULSC_REPORT_H
 
+#include "dialects/Dist/Dist.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/JSON.h"
@@ -28,7 +30,7 @@ double computeFlopsPerStep(mlir::ModuleOp module, int64_t microbatches);
 struct CollectiveRow {
   std::string kind;
   llvm::SmallVector<std::string> axes;
-  /// `forward`, `backward` or `update`.
+  /// By `getPhase`.
   std::string phase;
   int64_t countPerStep = 0;
   /// Of one call: the larger of one rank's input and output.
@@ -37,6 +39,12 @@ struct CollectiveRow {
   double wireBytes = 0;
   std::string dtype, source, cause;
 };
+
+/// What a collective is part of, in the report as in the manifest: `forward` and `backward` are the
+/// parts of blocks and what moves for them in the step (parameters, gradients), `step` are the
+/// numbers about the whole step: the count of targets, the loss, the norm, stop flags. Works from
+/// the stage `local` until buffers are assigned.
+llvm::StringRef getPhase(dist::CollectiveOpInterface collective);
 
 /// Every collective of a step, in the order of the program. Works from the stage `local` on.
 llvm::SmallVector<CollectiveRow> collectCollectives(mlir::ModuleOp module);

@@ -123,8 +123,9 @@ typedef enum ulsc_collective_kind {
   ULSC_ALL_GATHER = 1,     /* outputs[i] = inputs[i] of all ranks, one after the other */
   ULSC_REDUCE_SCATTER = 2, /* outputs[i] = this rank's block of the reduction of inputs[i] */
   ULSC_ALL_TO_ALL =
-      3,           /* block j of inputs[i] goes to rank j, block j of outputs[i] comes from it */
-  ULSC_PERMUTE = 4 /* inputs[i] go to `destination`, outputs[i] come from `source` */
+      3, /* block j of inputs[i] goes to rank j, block j of outputs[i] comes from it */
+  ULSC_PERMUTE =
+      4 /* inputs[i] of the rank at position p go to outputs[i] of that at destinations[p] */
 } ulsc_collective_kind;
 
 typedef enum ulsc_reduction { ULSC_SUM = 0, ULSC_MAX = 1 } ulsc_reduction;
@@ -138,6 +139,8 @@ typedef struct ulsc_collective_desc {
   const int64_t *elements; /* of each *input* on one rank */
   const int32_t *dtypes;   /* ulsc_dtype of each operand */
   int64_t identifier;      /* index into the manifest's "collectives": source, cause and phase */
+  /* ULSC_PERMUTE: a permutation of the positions in the group; otherwise null. */
+  const int64_t *destinations;
 } ulsc_collective_desc;
 
 /* Starts a collective in `slot`; its buffers are not touched by anyone else until the wait. Slots

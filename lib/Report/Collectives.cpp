@@ -64,42 +64,6 @@ static std::string getSource(Location location) {
 }
 
 namespace {
-/// Follows the values that a collective of the step itself sends back to what made them: gradients
-/// belong to the backward phase, their norm to the update, everything else to the forward.
-class PhaseFinder {
-public:
-  StringRef find(Operation *op) {
-    for (Value operand : op->getOperands())
-      if (StringRef phase = trace(operand); !phase.empty())
-        return phase;
-    return "forward";
-  }
-
-private:
-  StringRef trace(Value value) {
-    auto result = llvm::dyn_cast<OpResult>(value);
-    if (!result || !seen.insert(value).second)
-      return {};
-    Operation *op = result.getOwner();
-    if (auto loop = llvm::dyn_cast<uls::MicrobatchesOp>(op))
-      return trace(loop.getBody().front().getTerminator()->getOperand(result.getResultNumber()));
-    if (auto call = llvm::dyn_cast<uls::CallOp>(op))
-      return call.getCallee().ends_with(".bwd") ? "backward" : "forward";
-    if (llvm::isa<uls::BackwardOp, uls::AccumulateOp>(op))
-      return "backward";
-    if (llvm::isa<uls::SquareSumOp, uls::GlobalNormOp>(op))
-      return "update";
-    if (auto wait = llvm::dyn_cast<dist::WaitOp>(op))
-      if (auto start = wait.getHandle().getDefiningOp<dist::StartOp>())
-        op = start.getCollective();
-    for (Value operand : op->getOperands())
-      if (StringRef phase = trace(operand); !phase.empty())
-        return phase;
-    return {};
-  }
-  llvm::DenseSet<Value> seen;
-};
-
 /// Walks what a step runs and how often.
 class CollectiveWalker {
 public:
@@ -112,28 +76,28 @@ public:
     for (auto step : module.getOps<uls::StepOp>())
       entry = step;
     if (entry)
-      walk(entry->getRegion(0).front().getOperations(), 1, "");
+      walk(entry->getRegion(0).front().getOperations(), 1);
     return std::move(rows);
   }
 
 private:
   template <typename Range>
-  void walk(Range &&ops, int64_t times, StringRef phase) {
+  void walk(Range &&ops, int64_t times) {
     for (Operation &op : ops)
-      visit(&op, times, phase);
+      visit(&op, times);
   }
 
-  void visit(Operation *op, int64_t times, StringRef phase) {
+  void visit(Operation *op, int64_t times) {
     if (auto loop = llvm::dyn_cast<uls::MicrobatchesOp>(op))
-      return walk(loop.getBody().front().getOperations(), times * int64_t(loop.getCount()), phase);
+      return walk(loop.getBody().front().getOperations(), times * int64_t(loop.getCount()));
     if (auto start = llvm::dyn_cast<dist::StartOp>(op))
-      return walk(start.getBody().front().getOperations(), times, phase);
+      return walk(start.getBody().front().getOperations(), times);
     if (auto call = llvm::dyn_cast<uls::CallOp>(op))
       return enter(call.getCallee(), times, /*isBackward=*/false);
     if (auto backward = llvm::dyn_cast<uls::BackwardOp>(op))
       return enter(backward.getCallee(), times, /*isBackward=*/true);
     if (auto collective = llvm::dyn_cast<dist::CollectiveOpInterface>(op))
-      add(collective, times, phase.empty() ? PhaseFinder().find(op) : phase);
+      add(collective, times);
   }
 
   /// A block's body; of a joint one the part that runs.
@@ -145,13 +109,13 @@ private:
       Block::iterator middle(result);
       Block &body = block.getEntry();
       if (isBackward)
-        return walk(llvm::make_range(middle, body.end()), times, "backward");
-      return walk(llvm::make_range(body.begin(), middle), times, "forward");
+        return walk(llvm::make_range(middle, body.end()), times);
+      return walk(llvm::make_range(body.begin(), middle), times);
     }
-    walk(block.getEntry().getOperations(), times, name.ends_with(".bwd") ? "backward" : "forward");
+    walk(block.getEntry().getOperations(), times);
   }
 
-  void add(dist::CollectiveOpInterface op, int64_t times, StringRef phase) {
+  void add(dist::CollectiveOpInterface op, int64_t times) {
     CollectiveRow row;
     row.kind = op.getKind().str();
     SmallVector<StringAttr> axes;
@@ -159,7 +123,7 @@ private:
       axes.push_back(axis);
       row.axes.push_back(axis.getValue().str());
     }
-    row.phase = phase.str();
+    row.phase = getPhase(op).str();
     row.countPerStep = times;
     row.bytes = std::max(getBytes(op.getInputs().getTypes()), getBytes(op.getOutputs().getTypes()));
     auto mesh = symbols.lookup<dist::MeshOp>(op.getMeshAttr().getValue());

@@ -6,11 +6,9 @@
 
 #include "passes/Lower/BufferEmitter.h"
 
-#include "passes/Lower/AttentionScratch.h"
-#include "passes/Lower/GemmWorkspace.h"
 #include "passes/Lower/DecomposePatterns.h"
+#include "passes/Lower/GemmWorkspace.h"
 #include "passes/Lower/GenericOps.h"
-#include "ulsc/Random.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -60,6 +58,7 @@ const llvm::StringMap<BufferEmitter::Handler> &BufferEmitter::getHandlers() {
       {dist::AllGatherOp::getOperationName(), &BufferEmitter::emitCollective},
       {dist::ReduceScatterOp::getOperationName(), &BufferEmitter::emitCollective},
       {dist::AllToAllOp::getOperationName(), &BufferEmitter::emitCollective},
+      {dist::PermuteOp::getOperationName(), &BufferEmitter::emitCollective},
       {UnrealizedConversionCastOp::getOperationName(), &BufferEmitter::emitNothing},
   };
   return handlers;
@@ -318,121 +317,5 @@ LogicalResult BufferEmitter::emitReport(Operation *op) {
   auto report = cast<uls::ReportOp>(op);
   exec::WriteControlOp::create(builder, op->getLoc(), report.getField(),
                                getBuffer(report.getValue()));
-  return success();
-}
-
-//===---------------------------------------------------------------------------------------===//
-// Attention
-//===---------------------------------------------------------------------------------------===//
-
-/// What dropout adds to local indices to make them global: layer, row, head, query and key offsets;
-/// and the global sizes of heads, queries and keys.
-FailureOr<SmallVector<Value>> BufferEmitter::getAttentionScalars(Operation *op, Value context,
-                                                                 dist::ShardAttr shard,
-                                                                 ArrayAttr &sizes) {
-  auto [layer, row] = getContextParts(context);
-  if (!layer)
-    return op->emitOpError("drops without a context"), failure();
-  auto query = cast<RankedTensorType>(op->getOperand(0).getType()),
-       key = cast<RankedTensorType>(op->getOperand(1).getType());
-  ArrayRef<int64_t> global = shard ? shard.getGlobalShape() : query.getShape();
-  Location location = op->getLoc();
-  auto offset = [&](int64_t dim, int64_t scale) -> Value {
-    Value begin = buildShardOffset(builder, location, shard, dim, query.getDimSize(dim) * scale);
-    return begin ? begin : i64Constant(builder, location, 0);
-  };
-  Value firstRow = arith::AddIOp::create(builder, location, scalars.lookup(row), offset(0, 1));
-  SmallVector<Value> result = {scalars.lookup(layer), firstRow, offset(2, query.getDimSize(3)),
-                               offset(1, 1), i64Constant(builder, location, 0)};
-  sizes = builder.getI64ArrayAttr({global[2] * global[3], global[1], key.getDimSize(1)});
-  return result;
-}
-
-/// Gives an attention the scratch that its target needs.
-template <typename Op>
-static void addScratch(Op op, int64_t threads, function_ref<Value(Type)> create) {
-  int64_t bytes = attentionScratchBytes(op, threads);
-  if (bytes > 0)
-    op.getScratchMutable().assign(
-        create(MemRefType::get({bytes}, IntegerType::get(op.getContext(), 8))));
-}
-
-namespace {
-/// Attributes that attention and its gradient share.
-struct AttentionAttributes {
-  FloatAttr scale, rate;
-  UnitAttr causal;
-  IntegerAttr key;
-  DenseI64ArrayAttr sizes;
-
-  template <typename Op>
-  AttentionAttributes(OpBuilder &builder, Op op, ArrayAttr sizeList) {
-    scale = builder.getF32FloatAttr(op.getScale().convertToDouble());
-    causal = op.getCausal() ? builder.getUnitAttr() : UnitAttr();
-    if (!op.getDropoutKey())
-      return;
-    rate =
-        builder.getF32FloatAttr(op.getDropoutRate() ? op.getDropoutRate()->convertToDouble() : 0.0);
-    key = builder.getI64IntegerAttr(
-        static_cast<int64_t>(ulsc_random_hash_name(op.getDropoutKey()->str().c_str())));
-    SmallVector<int64_t> values;
-    for (auto value : sizeList.getAsRange<IntegerAttr>())
-      values.push_back(value.getInt());
-    sizes = builder.getDenseI64ArrayAttr(values);
-  }
-};
-} // namespace
-
-LogicalResult BufferEmitter::emitAttention(Operation *op) {
-  auto attention = cast<uls::AttentionOp>(op);
-  SmallVector<Value> numbers;
-  ArrayAttr sizes;
-  if (attention.getDropoutKey()) {
-    auto found =
-        getAttentionScalars(op, attention.getCallContext(), attention.getShardAttr(), sizes);
-    if (failed(found))
-      return failure();
-    numbers = *found;
-  }
-  AttentionAttributes attributes(builder, attention, sizes);
-  auto optional = [&](Value value) { return value ? getBuffer(value) : Value(); };
-  auto created = exec::AttentionOp::create(
-      builder, op->getLoc(), getBuffer(attention.getQuery()), getBuffer(attention.getKey()),
-      getBuffer(attention.getValue()), getBuffer(attention.getQueryPositions()),
-      getBuffer(attention.getKeyPositions()), optional(attention.getQuerySegments()),
-      optional(attention.getKeySegments()), getBuffer(attention.getOutput()),
-      getBuffer(attention.getLse()), Value(), numbers, attributes.scale, attributes.causal,
-      attributes.rate, attributes.key, attributes.sizes);
-  addScratch(created, state.threads, [&](Type type) {
-    return createBuffer(exec::Category::Temporaries, type, StringAttr(), op->getLoc());
-  });
-  return success();
-}
-
-LogicalResult BufferEmitter::emitAttentionGrad(Operation *op) {
-  auto attention = cast<uls::AttentionGradOp>(op);
-  SmallVector<Value> numbers;
-  ArrayAttr sizes;
-  if (attention.getDropoutKey()) {
-    auto found =
-        getAttentionScalars(op, attention.getCallContext(), attention.getShardAttr(), sizes);
-    if (failed(found))
-      return failure();
-    numbers = *found;
-  }
-  AttentionAttributes attributes(builder, attention, sizes);
-  auto optional = [&](Value value) { return value ? getBuffer(value) : Value(); };
-  auto created = exec::AttentionGradOp::create(
-      builder, op->getLoc(), getBuffer(attention.getQuery()), getBuffer(attention.getKey()),
-      getBuffer(attention.getValue()), getBuffer(attention.getQueryPositions()),
-      getBuffer(attention.getKeyPositions()), optional(attention.getQuerySegments()),
-      optional(attention.getKeySegments()), getBuffer(attention.getOutput()),
-      getBuffer(attention.getLse()), getBuffer(attention.getCotangent()),
-      getBuffer(attention.getQueryGrad()), getBuffer(attention.getKeyGrad()),
-      getBuffer(attention.getValueGrad()), Value(), numbers, attributes.scale, attributes.causal,
-      attributes.rate, attributes.key, attributes.sizes);
-  addScratch(created, state.threads, [&](Type type) {
-    return createBuffer(exec::Category::Temporaries, type, StringAttr(), op->getLoc());
-  });
   return success();
 }

@@ -64,6 +64,8 @@ private:
 
   mlir::LogicalResult emitCollectiveStart(mlir::Operation *op, mlir::ValueRange results,
                                           int64_t slot);
+  template <typename Target, typename Source, typename... Values>
+  mlir::LogicalResult emitAttentionLike(Source op, Values... rest);
   mlir::LogicalResult emitLoopCopies(mlir::Operation *yield, uls::MicrobatchesOp loop);
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> getAttentionScalars(mlir::Operation *op,
                                                                       mlir::Value context,

@@ -134,6 +134,15 @@ int64_t BufferEmitter::takeSlot() {
   return slot;
 }
 
+/// For each position the one it sends to.
+static DenseI64ArrayAttr getDestinations(dist::PermuteOp permute, Builder &builder) {
+  ArrayRef<int64_t> pairs = permute.getPairs();
+  SmallVector<int64_t> destinations(pairs.size() / 2);
+  for (size_t i = 0; i < pairs.size(); i += 2)
+    destinations[pairs[i]] = pairs[i + 1];
+  return builder.getDenseI64ArrayAttr(destinations);
+}
+
 LogicalResult BufferEmitter::emitCollectiveStart(Operation *op, ValueRange results, int64_t slot) {
   auto collective = cast<dist::CollectiveOpInterface>(op);
   auto kind = exec::symbolizeCollectiveKind(collective.getKind());
@@ -150,13 +159,16 @@ LogicalResult BufferEmitter::emitCollectiveStart(Operation *op, ValueRange resul
     combiner = exec::ReductionAttr::get(op->getContext(), *reduction == dist::Reduction::Max
                                                               ? exec::Reduction::Max
                                                               : exec::Reduction::Sum);
+  DenseI64ArrayAttr destinations;
+  if (auto permute = dyn_cast<dist::PermuteOp>(op))
+    destinations = getDestinations(permute, builder);
   int64_t count = runs;
   if (auto loop = op->getParentOfType<uls::MicrobatchesOp>())
     count *= loop.getCount();
-  int64_t identifier = state.collectives.addCollective(collective, name, count);
+  int64_t identifier = state.collectives.addCollective(collective, count);
   exec::CollectiveStartOp::create(
       builder, op->getLoc(), exec::CollectiveKindAttr::get(op->getContext(), *kind), combiner,
-      builder.getI64IntegerAttr(state.collectives.getGroup(collective.getAxes())),
+      destinations, builder.getI64IntegerAttr(state.collectives.getGroup(collective.getAxes())),
       builder.getI64IntegerAttr(identifier), builder.getI64IntegerAttr(slot),
       getBuffers(collective.getInputs()), getBuffers(results));
   return success();

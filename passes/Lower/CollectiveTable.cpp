@@ -8,6 +8,7 @@
 
 #include "dialects/Exec/ExecOps.h"
 #include "dialects/Uls/Uls.h"
+#include "ulsc/Report.h"
 
 using namespace mlir;
 using namespace ulsc;
@@ -35,21 +36,6 @@ CollectiveTable::CollectiveTable(ModuleOp module) : module(module) {
       prefix = text.str();
 }
 
-/// What a collective is part of.
-static StringRef getPhase(dist::CollectiveOpInterface collective, StringRef function) {
-  if (auto phase = collective->getAttrOfType<StringAttr>("phase"))
-    return phase.getValue();
-  if (function.ends_with(".fwd"))
-    return "forward";
-  if (function.contains(".bwd"))
-    return "backward";
-  // In the step itself gradients are reduced, and numbers: counts, norms, flags.
-  bool hasTensors = llvm::any_of(collective.getInputs(), [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getRank() > 0;
-  });
-  return hasTensors ? "backward" : "step";
-}
-
 static int64_t sumBytes(ValueRange values) {
   int64_t bytes = 0;
   for (Value value : values)
@@ -57,8 +43,7 @@ static int64_t sumBytes(ValueRange values) {
   return bytes;
 }
 
-int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective, StringRef function,
-                                       int64_t count) {
+int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective, int64_t count) {
   Builder builder(module.getContext());
   std::string source;
   if (auto name = collective->getLoc()->findInstanceOf<NameLoc>())
@@ -73,7 +58,7 @@ int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective, S
   collectives.push_back(builder.getDictionaryAttr({
       builder.getNamedAttr("kind", builder.getStringAttr(collective.getKind())),
       builder.getNamedAttr("axes", collective.getAxes()),
-      builder.getNamedAttr("phase", builder.getStringAttr(getPhase(collective, function))),
+      builder.getNamedAttr("phase", builder.getStringAttr(report::getPhase(collective))),
       builder.getNamedAttr("source", builder.getStringAttr(source)),
       builder.getNamedAttr("cause", cause ? cause : builder.getStringAttr("")),
       builder.getNamedAttr("dtype", builder.getStringAttr(dtype)),

@@ -22,9 +22,8 @@ public:
 
   explicit CollectiveTable(mlir::ModuleOp module);
 
-  /// The collective's identifier. It runs `count` times per step in function `function`.
-  int64_t addCollective(dist::CollectiveOpInterface collective, llvm::StringRef function,
-                        int64_t count);
+  /// The collective's identifier. It runs `count` times per step.
+  int64_t addCollective(dist::CollectiveOpInterface collective, int64_t count);
   /// The number of the group of ranks that differ along `axes`.
   int64_t getGroup(mlir::ArrayAttr axes);
   /// How often a block runs per step.

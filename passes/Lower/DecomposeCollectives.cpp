@@ -76,15 +76,21 @@ Ends getEnds(Operation *collective) {
   return {start, cast<dist::WaitOp>(*start.getHandle().user_begin())};
 }
 
-/// Gives a collective new operands and result types, and its users the results that `finish` makes
-/// of the new ones.
+/// Where the blocks of a collective lie: the attribute's name, and the same dimension for all
+/// operands.
+using BlockDims = ArrayRef<std::pair<StringRef, int64_t>>;
+
+/// Gives a collective new operands, result types and dimensions, and its users the results that
+/// `finish` makes of the new ones.
 void rebuild(PatternRewriter &rewriter, Operation *op, ArrayRef<Value> operands, TypeRange types,
-             ArrayRef<int64_t> dims, function_ref<Value(OpBuilder &, unsigned, Value)> finish) {
+             BlockDims dims, function_ref<Value(OpBuilder &, unsigned, Value)> finish) {
   Ends ends = getEnds(op);
   rewriter.setInsertionPoint(op);
   OperationState state(op->getLoc(), op->getName(), operands, types, op->getAttrs());
   Operation *replacement = rewriter.create(state);
-  replacement->setAttr("dims", rewriter.getDenseI64ArrayAttr(dims));
+  for (auto [name, dim] : dims)
+    replacement->setAttr(name,
+                         rewriter.getDenseI64ArrayAttr(SmallVector<int64_t>(operands.size(), dim)));
   if (!ends.wait) {
     SmallVector<Value> results;
     for (auto [i, value] : llvm::enumerate(replacement->getResults()))
@@ -127,11 +133,12 @@ struct GatherOutermost : OpRewritePattern<dist::AllGatherOp> {
       shape[0] = ranks;
       types.push_back(type.clone(shape));
     }
-    SmallVector<int64_t> dims(op.getDims()), zeros(dims.size(), 0);
+    SmallVector<int64_t> dims(op.getDims());
     Location location = op.getLoc();
-    rebuild(rewriter, op, operands, types, zeros, [&](OpBuilder &builder, unsigned i, Value value) {
-      return moveBlocksFromFront(builder, location, value, dims[i]);
-    });
+    rebuild(rewriter, op, operands, types, {{"dims", 0}},
+            [&](OpBuilder &builder, unsigned i, Value value) {
+              return moveBlocksFromFront(builder, location, value, dims[i]);
+            });
     return success();
   }
 };
@@ -157,12 +164,49 @@ struct ScatterOutermost : OpRewritePattern<dist::ReduceScatterOp> {
       shape[0] = 1;
       types.push_back(type.clone(shape));
     }
-    SmallVector<int64_t> zeros(op.getDims().size(), 0);
     Location location = op.getLoc();
-    rebuild(rewriter, op, operands, types, zeros, [&](OpBuilder &builder, unsigned i, Value value) {
-      return buildReshape(builder, location, value,
-                          cast<RankedTensorType>(finalTypes[i]).getShape());
-    });
+    rebuild(rewriter, op, operands, types, {{"dims", 0}},
+            [&](OpBuilder &builder, unsigned i, Value value) {
+              return buildReshape(builder, location, value,
+                                  cast<RankedTensorType>(finalTypes[i]).getShape());
+            });
+    return success();
+  }
+};
+
+struct ExchangeOutermost : OpRewritePattern<dist::AllToAllOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(dist::AllToAllOp op, PatternRewriter &rewriter) const override {
+    auto isPlain = [&](size_t i) {
+      return isOutermost(cast<RankedTensorType>(op.getInputs()[i].getType()),
+                         op.getSplitDims()[i]) &&
+             isOutermost(cast<RankedTensorType>(op.getOutputs()[i].getType()),
+                         op.getConcatDims()[i]);
+    };
+    if (llvm::all_of(llvm::seq<size_t>(0, op.getInputs().size()), isPlain))
+      return failure();
+    int64_t ranks = getRanks(op);
+    SmallVector<Type> types;
+    SmallVector<Value> operands;
+    rewriter.setInsertionPoint(getEnds(op).before);
+    for (auto [input, dim] : llvm::zip_equal(op.getInputs(), op.getSplitDims())) {
+      Value blocks = moveBlocksToFront(rewriter, op.getLoc(), input, dim, ranks);
+      auto type = cast<RankedTensorType>(blocks.getType());
+      // Blocks leave along dimension 0 and arrive along dimension 1: they may not be the same.
+      SmallVector<int64_t> shape(type.getShape());
+      shape.insert(shape.begin() + 1, 1);
+      operands.push_back(buildReshape(rewriter, op.getLoc(), blocks, shape));
+      std::swap(shape[0], shape[1]);
+      types.push_back(type.clone(shape));
+    }
+    SmallVector<int64_t> dims(op.getConcatDims());
+    Location location = op.getLoc();
+    rebuild(rewriter, op, operands, types, {{"splitDims", 0}, {"concatDims", 1}},
+            [&](OpBuilder &builder, unsigned i, Value value) {
+              auto type = cast<RankedTensorType>(value.getType());
+              value = buildReshape(builder, location, value, type.getShape().drop_front());
+              return moveBlocksFromFront(builder, location, value, dims[i]);
+            });
     return success();
   }
 };
@@ -170,5 +214,5 @@ struct ScatterOutermost : OpRewritePattern<dist::ReduceScatterOp> {
 } // namespace
 
 void lower::populateCollectivePatterns(RewritePatternSet &patterns) {
-  patterns.add<GatherOutermost, ScatterOutermost>(patterns.getContext());
+  patterns.add<GatherOutermost, ScatterOutermost, ExchangeOutermost>(patterns.getContext());
 }

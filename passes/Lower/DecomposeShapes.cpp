@@ -69,6 +69,70 @@ private:
   }
 };
 
+/// `cotangent` at the first element of each group that is its maximum. Groups become rows; the
+/// first such column is found by a maximum over negated columns, which f32 holds exactly.
+struct DecomposeReduceMaxGrad : OpRewritePattern<uls::ReduceMaxGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  static constexpr int64_t kMostColumns = int64_t(1) << 24;
+
+  LogicalResult matchAndRewrite(uls::ReduceMaxGradOp op, PatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    SmallVector<int64_t> order, shape, inverse(type.getRank());
+    for (bool isReduced : {false, true})
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        if (llvm::is_contained(op.getDims(), dim) == isReduced) {
+          inverse[dim] = order.size();
+          order.push_back(dim);
+          shape.push_back(type.getDimSize(dim));
+        }
+    int64_t rows = cast<RankedTensorType>(op.getMax().getType()).getNumElements(),
+            columns = type.getNumElements() / rows;
+    if (columns > kMostColumns)
+      return rewriter.notifyMatchFailure(op, "has too many elements in a group");
+    Location location = op.getLoc();
+    Value input =
+        uls::TransposeOp::create(rewriter, location, type.clone(shape), op.getInput(), order);
+    Value result =
+        buildGradient(rewriter, location, buildReshape(rewriter, location, input, {rows, columns}),
+                      buildReshape(rewriter, location, op.getMax(), {rows}),
+                      buildReshape(rewriter, location, op.getCotangent(), {rows}));
+    result = buildReshape(rewriter, location, result, shape);
+    rewriter.replaceOpWithNewOp<uls::TransposeOp>(op, type, result, inverse);
+    return success();
+  }
+
+private:
+  static Value negatedColumn(OpBuilder &b, Location l) {
+    Value column = linalg::IndexOp::create(b, l, 1);
+    column = arith::IndexCastOp::create(b, l, b.getI64Type(), column);
+    return arith::NegFOp::create(b, l, convertElement(b, l, column, b.getF32Type()));
+  }
+
+  static Value buildGradient(OpBuilder &builder, Location location, Value input, Value max,
+                             Value cotangent) {
+    MLIRContext *context = builder.getContext();
+    auto type = cast<RankedTensorType>(input.getType());
+    AffineMap all = allDims(context, 2), row = leadingDims(context, 2, 1);
+    auto isEqual = [](OpBuilder &b, Location l, Value x, Value y) -> Value {
+      return arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ, x, y);
+    };
+    Value first = buildReduction(builder, location, type.getShape(), {false, true}, Combiner::Max,
+                                 {{input, all}, {max, row}}, "reduce_max_grad",
+                                 [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+                                   Value none =
+                                       f32Constant(b, l, -std::numeric_limits<double>::infinity());
+                                   return arith::SelectOp::create(b, l, isEqual(b, l, v[0], v[1]),
+                                                                  negatedColumn(b, l), none);
+                                 });
+    return buildElementwise(
+        builder, location, type, {{first, row}, {cotangent, row}}, "reduce_max_grad",
+        [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+          Value isFirst = isEqual(b, l, negatedColumn(b, l), v[0]);
+          return arith::SelectOp::create(b, l, isFirst, v[1], f32Constant(b, l, 0));
+        });
+  }
+};
+
 struct DecomposeBroadcast : OpRewritePattern<uls::BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(uls::BroadcastOp op, PatternRewriter &rewriter) const override {
@@ -106,27 +170,48 @@ struct DecomposeTranspose : OpRewritePattern<uls::TransposeOp> {
   }
 };
 
+/// The elements of `input` from index `low` along `dim` on. Read by index: a shifted map would
+/// claim the operand's whole dimension.
+Value buildSlice(OpBuilder &builder, Location location, RankedTensorType type, Value input,
+                 int64_t dim, StringRef source, function_ref<Value(OpBuilder &)> low) {
+  return buildElementwise(
+      builder, location, type, {}, source, [&](OpBuilder &b, Location l, ValueRange) -> Value {
+        SmallVector<Value> indices;
+        for (int64_t i = 0; i < type.getRank(); ++i)
+          indices.push_back(linalg::IndexOp::create(b, l, i));
+        indices[dim] = arith::AddIOp::create(b, l, indices[dim], low(b));
+        Value element = tensor::ExtractOp::create(b, l, input, indices);
+        return convertElement(b, l, element, getComputeType(type.getElementType()));
+      });
+}
+
 /// Contiguous slices and concatenations stay: they are views.
 struct DecomposeSlice : OpRewritePattern<uls::SliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(uls::SliceOp op, PatternRewriter &rewriter) const override {
-    auto input = cast<RankedTensorType>(op.getInput().getType());
-    if (isOutermost(input, op.getDim()))
+    if (isOutermost(cast<RankedTensorType>(op.getInput().getType()), op.getDim()))
       return failure();
-    auto type = cast<RankedTensorType>(op.getType());
-    // Read by index: a shifted map would claim the operand's whole dimension.
-    rewriter.replaceOp(
-        op, buildElementwise(
-                rewriter, op.getLoc(), type, {}, "slice",
-                [&](OpBuilder &b, Location l, ValueRange) -> Value {
-                  SmallVector<Value> indices;
-                  for (int64_t i = 0; i < type.getRank(); ++i)
-                    indices.push_back(linalg::IndexOp::create(b, l, i));
-                  Value low = arith::ConstantOp::create(b, l, b.getIndexAttr(op.getOffset()));
-                  indices[op.getDim()] = arith::AddIOp::create(b, l, indices[op.getDim()], low);
-                  Value element = tensor::ExtractOp::create(b, l, op.getInput(), indices);
-                  return convertElement(b, l, element, getComputeType(type.getElementType()));
-                }));
+    auto low = [&](OpBuilder &b) -> Value {
+      return arith::ConstantOp::create(b, op.getLoc(), b.getIndexAttr(op.getOffset()));
+    };
+    rewriter.replaceOp(op, buildSlice(rewriter, op.getLoc(), cast<RankedTensorType>(op.getType()),
+                                      op.getInput(), op.getDim(), "slice", low));
+    return success();
+  }
+};
+
+struct DecomposeLocalSlice : OpRewritePattern<dist::LocalSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(dist::LocalSliceOp op, PatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getOutput().getType());
+    auto axes = llvm::to_vector(op.getAxes().getAsRange<StringAttr>());
+    Value position = buildPosition(rewriter, op.getLoc(), op.getMeshAttr(), axes);
+    auto low = [&](OpBuilder &b) -> Value {
+      Value size = i64Constant(b, op.getLoc(), type.getDimSize(op.getDim()));
+      return asIndex(b, op.getLoc(), arith::MulIOp::create(b, op.getLoc(), position, size));
+    };
+    rewriter.replaceOp(op, buildSlice(rewriter, op.getLoc(), type, op.getInput(), op.getDim(),
+                                      "local_slice", low));
     return success();
   }
 };
@@ -210,30 +295,6 @@ struct DecomposeIota : OpRewritePattern<uls::IotaOp> {
   }
 };
 
-struct DecomposeLocalSlice : OpRewritePattern<dist::LocalSliceOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(dist::LocalSliceOp op, PatternRewriter &rewriter) const override {
-    auto type = cast<RankedTensorType>(op.getOutput().getType());
-    auto axes = llvm::to_vector(op.getAxes().getAsRange<StringAttr>());
-    Value position = buildPosition(rewriter, op.getLoc(), op.getMeshAttr(), axes);
-    rewriter.replaceOp(
-        op, buildElementwise(
-                rewriter, op.getLoc(), type, {}, "local_slice",
-                [&](OpBuilder &b, Location l, ValueRange) -> Value {
-                  SmallVector<Value> indices;
-                  for (int64_t i = 0; i < type.getRank(); ++i)
-                    indices.push_back(linalg::IndexOp::create(b, l, i));
-                  Value base = arith::MulIOp::create(
-                      b, l, position, i64Constant(b, l, type.getDimSize(op.getDim())));
-                  indices[op.getDim()] =
-                      arith::AddIOp::create(b, l, indices[op.getDim()], asIndex(b, l, base));
-                  Value element = tensor::ExtractOp::create(b, l, op.getInput(), indices);
-                  return convertElement(b, l, element, getComputeType(type.getElementType()));
-                }));
-    return success();
-  }
-};
-
 struct DecomposeAxisIndex : OpRewritePattern<dist::AxisIndexOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(dist::AxisIndexOp op, PatternRewriter &rewriter) const override {
@@ -252,8 +313,7 @@ struct DecomposeAxisIndex : OpRewritePattern<dist::AxisIndexOp> {
 } // namespace
 
 void lower::populateShapePatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<DecomposeReduce, DecomposeBroadcast, DecomposeTranspose, DecomposeSlice, DecomposePad,
-           DecomposeConcat, DecomposeIota, DecomposeLocalSlice, DecomposeAxisIndex>(
-          patterns.getContext());
+  patterns.add<DecomposeReduce, DecomposeReduceMaxGrad, DecomposeBroadcast, DecomposeTranspose,
+               DecomposeSlice, DecomposePad, DecomposeConcat, DecomposeIota, DecomposeLocalSlice,
+               DecomposeAxisIndex>(patterns.getContext());
 }

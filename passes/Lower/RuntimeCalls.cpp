@@ -105,7 +105,8 @@ FlatSymbolRefAttr RuntimeCalls::structConstant(StringRef prefix, ArrayRef<Field>
     for (auto [i, field] : llvm::enumerate(fields)) {
       Value element;
       if (auto *symbol = std::get_if<FlatSymbolRefAttr>(&field))
-        element = addressOf(code, *symbol);
+        element = *symbol ? addressOf(code, *symbol)
+                          : Value(LLVM::ZeroOp::create(builder, code.loc, types[i]));
       else if (auto *small = std::get_if<int32_t>(&field))
         element = LLVM::ConstantOp::create(builder, code.loc, types[i],
                                            builder.getI32IntegerAttr(*small));
@@ -146,16 +147,20 @@ Value RuntimeCalls::collectiveDescriptor(CodeBuilder &code, exec::CollectiveStar
     dtypes.push_back(dtypeOf(input));
   }
   int64_t count = elements.size();
-  auto elementType = RankedTensorType::get({count}, code.i64Type());
   auto dtypeType = RankedTensorType::get({count}, code.i32Type());
+  auto list = [&](StringRef name, ArrayRef<int64_t> values) {
+    auto type = RankedTensorType::get({int64_t(values.size())}, code.i64Type());
+    return arrayConstant(name, DenseElementsAttr::get(type, values));
+  };
   SmallVector<Field> fields = {
       static_cast<int32_t>(op.getKind()),
       static_cast<int32_t>(op.getReduction().value_or(exec::Reduction::Sum)),
       static_cast<int32_t>(op.getGroup()),
       static_cast<int32_t>(count),
-      arrayConstant("ulsc.elements",
-                    DenseElementsAttr::get(elementType, ArrayRef<int64_t>(elements))),
+      list("ulsc.elements", elements),
       arrayConstant("ulsc.dtypes", DenseElementsAttr::get(dtypeType, ArrayRef<int32_t>(dtypes))),
-      static_cast<int64_t>(op.getIdentifier())};
+      static_cast<int64_t>(op.getIdentifier()),
+      op.getDestinations() ? list("ulsc.destinations", *op.getDestinations())
+                           : FlatSymbolRefAttr()};
   return addressOf(code, structConstant("ulsc.collective", fields));
 }

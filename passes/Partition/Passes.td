@@ -39,20 +39,24 @@ def PartitionModulePass : Pass<"ulsc-partition-module", "::mlir::ModuleOp"> {
 def MergeScalarReductionsPass : Pass<"ulsc-merge-scalar-reductions", "::mlir::ModuleOp"> {
   let summary = "lets all-reduces of scalars share a collective";
   let description = [{
-    Counts, stop flags and norms cost latency, not bytes: those over the same axes whose operands don't depend on each other become one.
+    Counts, the loss, norms and stop flags cost latency, not bytes: those whose operands don't depend on each other become one. Where their
+    axes differ and nothing is left to reduce of the results (the partitioner's mark `dist.complete`), the one is over the axes of all:
+    an operand that was reduced over fewer is contributed by the first rank along the others and is zero elsewhere, so that no bit changes.
 
     Requires: a partitioned module.
     Changes: `dist.all_reduce` of rank-0 values, and the place of the few pure ops before them.
-    Leaves: the same values.
+    Leaves: the same values, and no `dist.complete`.
 
     Before:
     ```
-    %0 = dist.all_reduce sum %a over @mesh ["dp"] : (tensor<f32>) -> tensor<f32>
-    %1 = dist.all_reduce sum %b over @mesh ["dp"] : (tensor<f32>) -> tensor<f32>
+    %0 = dist.all_reduce sum %a over @mesh ["dp", "tp"] {dist.complete} : (tensor<f32>) -> tensor<f32>
+    %1 = dist.all_reduce sum %b over @mesh ["dp"] {dist.complete} : (tensor<f32>) -> tensor<f32>
     ```
     After:
     ```
-    %0, %1 = dist.all_reduce sum %a, %b over @mesh ["dp"] : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+    %p = dist.axis_index @mesh ["tp"] : tensor<i64>
+    %c = uls.mask le %p, %zero, %b : tensor<i64>, tensor<i64>, tensor<f32>
+    %0, %1 = dist.all_reduce sum %a, %c over @mesh ["dp", "tp"] : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
     ```
   }];
 }

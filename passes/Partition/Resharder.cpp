@@ -7,6 +7,8 @@
 
 #include "passes/Partition/Resharder.h"
 
+#include "dialects/Dist/CompleteReduction.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -44,10 +46,13 @@ Value Resharder::emit(OpBuilder &builder, Value value, const ReshardStep &step,
   StringRef meshName = mesh.name.getValue();
   StringAttr text = describe(step, cause);
   switch (step.kind) {
-  case ReshardStep::AllReduce:
-    return dist::AllReduceOp::create(builder, loc, results, step.reduction, value, meshName, axes,
-                                     text)
-        .getOutputs()[0];
+  case ReshardStep::AllReduce: {
+    auto reduce = dist::AllReduceOp::create(builder, loc, results, step.reduction, value, meshName,
+                                            axes, text);
+    if (type.getRank() == 0 && !step.after.sum && !step.after.max)
+      reduce->setAttr(dist::kCompleteAttrName, builder.getUnitAttr());
+    return reduce.getOutputs()[0];
+  }
   case ReshardStep::ReduceScatter:
     return dist::ReduceScatterOp::create(builder, loc, results, step.reduction, value, meshName,
                                          axes, ArrayRef<int64_t>{step.dim}, text)

@@ -116,6 +116,7 @@ void DeriveEvaluationPass::runOnOperation() {
     if (!llvm::isa<MaterializeOp>(op))
       step.cloneForward(op);
   step.closeLoop(step.addLoss(loop.getBody().getArgument(1)));
+  step.countTargets();
   step.reportLoss(loop.getResult(0));
   step.close();
 }

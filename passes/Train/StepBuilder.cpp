@@ -82,11 +82,9 @@ void StepBuilder::openStep() {
   builder.createBlock(&step.getBody(), {}, types, {inputs[0].getLoc(), inputs[1].getLoc()});
 }
 
-void StepBuilder::writeCounts() {
+void StepBuilder::countTargets() {
   Value count = CountValidOp::create(builder, loc, getScalarType(), step.getEntry().getArgument(1));
   report("valid_count", count);
-  Value stops = SumRanksOp::create(builder, loc, control("stop_requested"));
-  report("stop_count", stops);
   Value one = scalar(1.0);
   scale = DivOp::create(builder, loc, one, MaximumOp::create(builder, loc, count, one));
 }
@@ -95,7 +93,6 @@ void StepBuilder::open() {
   openStep();
   for (auto materialize : forward.getEntry().getOps<MaterializeOp>())
     builder.clone(*materialize, mapping);
-  writeCounts();
   zero = scalar(0.0);
 }
 
@@ -132,6 +129,9 @@ void StepBuilder::closeLoop(ValueRange next) {
   builder.setInsertionPointAfter(loop);
 }
 
-void StepBuilder::reportLoss(Value sum) { report("loss", MulOp::create(builder, loc, sum, scale)); }
+void StepBuilder::reportLoss(Value sum) {
+  report("loss", MulOp::create(builder, loc, sum, scale));
+  report("stop_count", SumRanksOp::create(builder, loc, control("stop_requested")));
+}
 
 void StepBuilder::close() { YieldOp::create(builder, loc, ValueRange()); }

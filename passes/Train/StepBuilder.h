@@ -20,9 +20,12 @@ public:
   /// Checks the forward and the module's `uls.batch`. After an error nothing was made.
   mlir::LogicalResult check();
 
-  /// Makes `@step` at the end of the module: materialised parameters, the counts of valid targets
-  /// and stop requests, and `scale`.
+  /// Makes `@step` at the end of the module, with materialised parameters.
   void open();
+
+  /// Counts and reports the valid targets, and makes `scale`. As late as its use allows: scalars
+  /// that are summed over ranks in one place share a collective.
+  void countTargets();
 
   /// Starts the loop with these carried values, and takes tokens, targets and context of the
   /// microbatch inside.
@@ -37,8 +40,9 @@ public:
   /// Ends the loop and goes on after it.
   void closeLoop(mlir::ValueRange next);
 
-  /// Reports the mean loss. Ends the step.
+  /// Reports the mean loss and, beside it so that they travel together, the stop requests.
   void reportLoss(mlir::Value sum);
+  /// Ends the step.
   void close();
 
   mlir::Value lookup(mlir::Value forwardValue) const { return mapping.lookup(forwardValue); }
@@ -62,7 +66,6 @@ public:
 
 private:
   void openStep();
-  void writeCounts();
   mlir::Value scalar(double value);
 
   ForwardOp forward;

@@ -202,6 +202,8 @@ LogicalResult StepWriter::run() {
     return failure();
 
   step.open();
+  // The loss's cotangent needs the count before the first backward.
+  step.countTargets();
   SmallVector<Value> inits{step.zero};
   for (auto &[param, accumulator] : accumulators) {
     RankedTensorType type = param.getTensorType().clone(getGradientDtype(module));

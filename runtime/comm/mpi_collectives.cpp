@@ -81,8 +81,6 @@ void MpiSlot::start(const ulsc_collective_desc &newDesc, void *const *newInputs,
 }
 
 void MpiSlot::copyLocally() {
-  if (desc->kind == ULSC_PERMUTE)
-    endJob(name, "permute is not supported by this runtime yet");
   for (int64_t i = 0; i < desc->operands; ++i)
     if (inputs[i] != outputs[i])
       std::memmove(outputs[i], inputs[i], desc->elements[i] * dtypeSize(desc->dtypes[i]));
@@ -94,6 +92,8 @@ void MpiSlot::startDirect() {
       startGather(operand);
     else if (desc->kind == ULSC_ALL_TO_ALL)
       startAllToAll(operand);
+    else if (desc->kind == ULSC_PERMUTE)
+      startPermute(operand);
     else
       endJob(name, concat("collective kind ", desc->kind, " is not supported by this runtime yet"));
   }
@@ -140,6 +140,30 @@ void MpiSlot::startAllToAll(int64_t operand) {
                             exchange.sendOffsets.data(), type, outputs[operand] + begin * size,
                             exchange.sendCounts.data(), exchange.sendOffsets.data(), type,
                             group.communicator, &exchange.request),
+             name);
+  }
+}
+
+// Messages between two ranks arrive in the order they were sent, and collectives are started in one
+// order on all ranks: one tag serves all. A rank sends to itself, too, as it may be told to.
+void MpiSlot::startPermute(int64_t operand) {
+  int64_t size = dtypeSize(desc->dtypes[operand]), total = desc->elements[operand];
+  int target = static_cast<int>(desc->destinations[group.rank]), source = 0;
+  while (source < group.ranks && desc->destinations[source] != group.rank)
+    ++source;
+  if (source == group.ranks || (total > 0 && inputs[operand] == outputs[operand]))
+    endJob(name, "a permute that sends nothing to a rank, or one in place, is not possible");
+  MPI_Datatype type = transportType(desc->dtypes[operand]);
+  int64_t length = directPieceBytes / size;
+  for (int64_t begin = 0; begin < total; begin += length) {
+    int count = static_cast<int>(std::min(length, total - begin));
+    direct.emplace_back();
+    checkMpi(MPI_Irecv(outputs[operand] + begin * size, count, type, source, 0, group.communicator,
+                       &direct.back().request),
+             name);
+    direct.emplace_back();
+    checkMpi(MPI_Isend(inputs[operand] + begin * size, count, type, target, 0, group.communicator,
+                       &direct.back().request),
              name);
   }
 }

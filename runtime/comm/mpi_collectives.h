@@ -62,6 +62,7 @@ private:
   void startDirect();
   void startGather(int64_t operand);
   void startAllToAll(int64_t operand);
+  void startPermute(int64_t operand);
   void cutReductions();
   void startExchange(size_t piece);
   void finishExchange(size_t piece);

@@ -105,7 +105,12 @@ public:
                   int32_t(test.elements.size()),
                   state.elements.data(),
                   test.dtypes.data(),
-                  slot};
+                  slot,
+                  nullptr};
+    for (int64_t i = 0, ranks = members(test.group).size(); i < ranks; ++i)
+      state.destinations.push_back(destination(test, i));
+    if (test.kind == ULSC_PERMUTE)
+      state.desc.destinations = state.destinations.data();
     communicator.start(state.desc, state.inputPointers.data(), state.outputPointers.data(), slot);
   }
 
@@ -128,7 +133,7 @@ public:
 private:
   struct State {
     std::vector<Buffer> inputs, outputs;
-    std::vector<int64_t> elements;
+    std::vector<int64_t> elements, destinations;
     std::vector<void *> inputPointers, outputPointers;
     ulsc_collective_desc desc;
   };
@@ -159,6 +164,13 @@ private:
     return -1;
   }
 
+  // Shifted by one, or for maxima (whose combiner a permute ignores) mirrored, with a fixed point
+  // among an odd number of ranks.
+  int64_t destination(const Case &test, int64_t from) const {
+    int64_t ranks = members(test.group).size();
+    return test.reduction == ULSC_SUM ? (from + 1) % ranks : ranks - 1 - from;
+  }
+
   float expected(const Case &test, int64_t operand, int64_t index) const {
     const std::vector<int> &ranks = members(test.group);
     int64_t block = test.elements[operand], own = position(test.group);
@@ -166,6 +178,12 @@ private:
       return valueOf(ranks[index / block], index % block + operand);
     if (test.kind == ULSC_ALL_TO_ALL)
       return valueOf(ranks[index / block], own * block + index % block + operand);
+    if (test.kind == ULSC_PERMUTE) {
+      size_t source = 0;
+      while (destination(test, source) != own)
+        ++source;
+      return valueOf(ranks[source], index + operand);
+    }
     if (test.kind == ULSC_REDUCE_SCATTER)
       index += own * block;
     float result = test.reduction == ULSC_SUM ? 0 : -100;
@@ -184,9 +202,11 @@ private:
 };
 
 void checkAll(Check &check) {
+  const int kinds[] = {ULSC_ALL_REDUCE, ULSC_ALL_GATHER, ULSC_REDUCE_SCATTER, ULSC_ALL_TO_ALL,
+                       ULSC_PERMUTE};
   const std::vector<int32_t> all = {ULSC_F32, ULSC_BF16, ULSC_F16, ULSC_I32, ULSC_I64};
   for (int group = 0; group < 3; ++group)
-    for (int kind : {ULSC_ALL_REDUCE, ULSC_ALL_GATHER, ULSC_REDUCE_SCATTER, ULSC_ALL_TO_ALL})
+    for (int kind : kinds)
       for (int reduction : {ULSC_SUM, ULSC_MAX})
         for (bool inPlace : {false, true}) {
           if (inPlace && kind != ULSC_ALL_REDUCE && kind != ULSC_ALL_GATHER)
@@ -194,7 +214,7 @@ void checkAll(Check &check) {
           check.run({kind, reduction, group, {1, 17, 5, 1000, 3}, all, inPlace}, 0);
         }
   // More pieces than are in flight at a time, and of uneven size.
-  for (int kind : {ULSC_ALL_REDUCE, ULSC_ALL_GATHER, ULSC_REDUCE_SCATTER, ULSC_ALL_TO_ALL}) {
+  for (int kind : kinds) {
     check.run({kind, ULSC_SUM, 0, {700007}, {ULSC_F32}, false}, 0);
     check.run({kind, ULSC_SUM, 1, {700007, 0, 9}, {ULSC_BF16, ULSC_F32, ULSC_I64}, false}, 0);
   }
@@ -208,6 +228,13 @@ void checkAll(Check &check) {
   check.finish(second, 1);
   check.finish(third, 2);
   check.finish(first, 0);
+  // Messages of two permutes of one group that are under way together, in several pieces.
+  Case shift{ULSC_PERMUTE, ULSC_SUM, 0, {3000001}, {ULSC_F32}, false};
+  Case mirror{ULSC_PERMUTE, ULSC_MAX, 0, {3000001}, {ULSC_F32}, false};
+  check.begin(shift, 0);
+  check.begin(mirror, 1);
+  check.finish(mirror, 1);
+  check.finish(shift, 0);
 }
 
 void measure(Communicator &communicator, int64_t megabytes) {
@@ -215,7 +242,7 @@ void measure(Communicator &communicator, int64_t megabytes) {
   std::vector<float> values(elements, 0);
   void *buffer = values.data();
   int32_t dtype = ULSC_F32;
-  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, 0, 1, &elements, &dtype, 0};
+  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, 0, 1, &elements, &dtype, 0, nullptr};
   for (int kind : {ULSC_ALL_REDUCE, ULSC_REDUCE_SCATTER}) {
     desc.kind = kind;
     double best = 1e9;

@@ -102,7 +102,7 @@ const char ulsc_manifest[] =
 static void reduce(ulsc_context *context, int group, int identifier, float *values, int64_t count,
                    int slot) {
   const int32_t dtype = ULSC_F32;
-  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, group, 1, &count, &dtype, identifier};
+  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, group, 1, &count, &dtype, identifier, NULL};
   void *buffer = values;
   ulsc_collective_start(context, &desc, &buffer, &buffer, slot);
   ulsc_collective_wait(context, slot);

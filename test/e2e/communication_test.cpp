@@ -15,11 +15,14 @@ using namespace ulsc::test;
 using nlohmann::json;
 
 namespace {
-constexpr int kSteps = 3;
+constexpr int64_t kSteps = 3, kBatch = 16, kSeq = 32;
 
 struct Case {
-  std::string model, mesh;
-  int ranks, microbatches;
+  std::string model;
+  int64_t dp, tp, microbatches;
+
+  std::string mesh() const { return "dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp); }
+  int ranks() const { return int(dp * tp); }
 };
 
 class Communication : public testing::TestWithParam<Case> {};
@@ -36,16 +39,35 @@ std::ostream &operator<<(std::ostream &stream, const Traffic &traffic) {
   return stream << traffic.count << " calls, " << traffic.bytes << " bytes";
 }
 
-/// Without the phase: for the step's scalars the manifest says "step" where the report says
-/// "forward".
+std::string reasonOf(const std::string &kind, const std::vector<std::string> &axes,
+                     const std::string &phase, const std::string &cause) {
+  return kind + " " + json(axes).dump() + " " + phase + ": " + cause;
+}
+
 std::string reasonOf(const json &entry) {
-  return entry.at("kind").get<std::string>() + " " + entry.at("axes").dump() + " " +
-         entry.at("cause").get<std::string>();
+  return reasonOf(entry.at("kind"), entry.at("axes"), entry.at("phase"), entry.at("cause"));
+}
+
+using TrafficByReason = std::map<std::string, Traffic>;
+
+/// Names the reasons that differ alone.
+void expectEqual(const TrafficByReason &actual, const TrafficByReason &expected,
+                 const std::string &where) {
+  for (const auto &[reason, traffic] : expected) {
+    auto found = actual.find(reason);
+    if (found == actual.end())
+      ADD_FAILURE() << "missing " << where << ": " << reason;
+    else
+      EXPECT_EQ(found->second, traffic) << where << ": " << reason;
+  }
+  for (const auto &[reason, traffic] : actual)
+    if (!expected.count(reason))
+      ADD_FAILURE() << "unexpected " << where << ": " << reason << ", " << traffic;
 }
 
 /// What the shim counted, by the reason that the program's manifest gives for each collective.
-std::map<std::string, Traffic> counted(const std::filesystem::path &file, const json &manifest) {
-  std::map<std::string, Traffic> traffic;
+TrafficByReason counted(const std::filesystem::path &file, const json &manifest) {
+  TrafficByReason traffic;
   json document = readJson(file);
   for (const auto &[identifier, entry] : document.at("collectives").items()) {
     Traffic &sum = traffic[reasonOf(manifest.at("collectives").at(std::stoul(identifier)))];
@@ -55,73 +77,207 @@ std::map<std::string, Traffic> counted(const std::filesystem::path &file, const 
   return traffic;
 }
 
-TEST_P(Communication, ReportEqualsWhatTravelled) {
-  const Case &c = GetParam();
-  std::filesystem::path directory = scratchDirectory("communication-" + c.model + c.mesh);
-  std::filesystem::path report = directory / "report.json", model = goldenDirectory(c.model);
-  std::filesystem::path program = compile(model,
-                                          {"--seq", "32", "--batch", "16", "--microbatches",
-                                           std::to_string(c.microbatches), "--mesh", c.mesh},
-                                          report);
-  train(program, c.ranks, {"--data", model / "tokens.bin", "--steps", std::to_string(kSteps)},
-        {{"LD_PRELOAD", std::string(ULSC_BUILD_DIR) + "/lib/libulsc_pmpi_shim.so"},
-         {"ULSC_PMPI_OUT", directory / "pmpi.%r.json"}});
-  json manifest = json::parse(run({program, "--describe"}).output);
-  std::map<std::string, Traffic> expected;
-  json document = readJson(report);
-  for (const json &entry : document.at("collectives")) {
-    Traffic &sum = expected[reasonOf(entry)];
-    int64_t calls = entry.at("count_per_step").get<int64_t>() * kSteps;
+/// What the report says of `steps` steps.
+TrafficByReason reported(const json &report, int64_t steps) {
+  TrafficByReason traffic;
+  for (const json &entry : report.at("collectives")) {
+    Traffic &sum = traffic[reasonOf(entry)];
+    int64_t calls = entry.at("count_per_step").get<int64_t>() * steps;
     sum.count += calls;
     sum.bytes += calls * entry.at("bytes").get<int64_t>();
   }
-  ASSERT_FALSE(expected.empty());
-  for (int rank = 0; rank < c.ranks; ++rank)
-    EXPECT_EQ(counted(directory / ("pmpi." + std::to_string(rank) + ".json"), manifest), expected)
-        << "rank " << rank;
+  return traffic;
 }
 
-/// Sum over the report's collectives that match, of count × bytes.
-struct Totals {
-  int64_t count = 0, bytes = 0;
+/// The program of a case, and its report in `report`.
+std::filesystem::path compileCase(const Case &c, std::filesystem::path &report) {
+  report =
+      scratchDirectory("communication-" + c.model + c.mesh() + std::to_string(c.microbatches)) /
+      "report.json";
+  return compile(goldenDirectory(c.model),
+                 {"--seq", std::to_string(kSeq), "--batch", std::to_string(kBatch),
+                  "--microbatches", std::to_string(c.microbatches), "--mesh", c.mesh()},
+                 report);
+}
+
+/// Names, and sizes in elements, of what a model exchanges.
+struct Model {
+  std::string embed, attentionOut, mlpOut, mlpIn, attentionIn, attentionInRule;
+  int64_t layers, hidden;
+  /// Gradients that become final together, and why they are summed; every tp rank has the whole of
+  /// the first size, a part of the second.
+  struct Bucket {
+    int64_t calls, whole, divided;
+    std::vector<std::string> summed;
+  };
+  std::vector<Bucket> buckets;
 };
 
-Totals totals(const json &collectives, const std::string &axis, const std::string &phase,
-              int64_t bytes = 0) {
-  Totals result;
-  for (const json &entry : collectives)
-    if (entry["axes"] == json::array({axis}) && entry["phase"] == phase &&
-        (bytes == 0 || entry["bytes"] == bytes)) {
-      result.count += entry["count_per_step"].get<int64_t>();
-      result.bytes += entry["count_per_step"].get<int64_t>() * entry["bytes"].get<int64_t>();
-    }
-  return result;
+Model describe(const std::string &name, int64_t tp) {
+  const int64_t hidden = 64, layers = 2;
+  if (name == "llama") {
+    const int64_t ffn = 160, kv = 32, vocabulary = 256;
+    std::string layer = "model.layers.*.";
+    return {"model.embed_tokens",
+            layer + "self_attn.o_proj",
+            layer + "mlp.down_proj",
+            layer + "mlp.up_proj",
+            layer + "self_attn.v_proj",
+            "kv_heads",
+            layers,
+            hidden,
+            {{1, hidden, vocabulary * hidden, {"model.norm: sum", "lm_head: contraction"}},
+             {layers,
+              2 * hidden,
+              2 * hidden * hidden + 2 * kv * hidden + 3 * ffn * hidden,
+              {layer + "input_layernorm: sum", layer + "self_attn.q_proj: contraction",
+               layer + "self_attn.k_proj: contraction", layer + "self_attn.v_proj: contraction",
+               layer + "self_attn.o_proj: contraction", layer + "post_attention_layernorm: sum",
+               layer + "mlp.gate_proj: contraction", layer + "mlp.up_proj: contraction",
+               layer + "mlp.down_proj: contraction"}},
+             {1, 0, vocabulary * hidden, {"model.embed_tokens: sum"}}}};
+  }
+  // The head is the table of the embedding: one gradient, final with the position table's.
+  const int64_t positions = 128, vocabulary = (257 + tp - 1) / tp * tp, ffn = 4 * hidden;
+  std::string layer = "transformer.h.*.", attention = layer + "attn.", mlp = layer + "mlp.";
+  return {"transformer.wte",
+          attention + "c_proj",
+          mlp + "c_proj",
+          mlp + "c_fc",
+          attention + "c_attn",
+          "heads",
+          layers,
+          hidden,
+          {{1, 2 * hidden, 0, {"transformer.ln_f: sum"}},
+           {layers,
+            4 * hidden + 2 * hidden,
+            3 * hidden * (hidden + 1) + hidden * hidden + ffn * (hidden + 1) + ffn * hidden,
+            {layer + "ln_1: sum", attention + "c_attn: contraction", attention + "c_attn: sum",
+             attention + "c_proj: contraction", attention + "c_proj: sum", layer + "ln_2: sum",
+             mlp + "c_fc: contraction", mlp + "c_fc: sum", mlp + "c_proj: contraction",
+             mlp + "c_proj: sum"}},
+           {1,
+            positions * hidden,
+            vocabulary * hidden,
+            {"lm_head: contraction", "transformer.wpe: sum"}}}};
 }
 
-/// Per microbatch: two all-reduces of the hidden state a layer each way, one more each way for
-/// embedding and head; every gradient byte once a step over dp.
-TEST(CommunicationCounts, TensorAndDataParallelLlama) {
-  std::filesystem::path directory = scratchDirectory("communication-counts");
-  std::filesystem::path report = directory / "report.json", model = goldenDirectory("llama");
-  const int64_t layers = 2, microbatches = 4, batch = 16, seq = 32, hidden = 64, dp = 2, tp = 2;
-  compile(model, {"--seq", "32", "--batch", "16", "--microbatches", "4", "--mesh", "dp=2,tp=2"},
-          report);
-  json document = readJson(report);
-  const json &collectives = document["collectives"];
-  int64_t state = batch / dp / microbatches * seq * hidden * 4;
-  EXPECT_EQ(totals(collectives, "tp", "forward", state).count, microbatches * (2 * layers + 1));
-  EXPECT_EQ(totals(collectives, "tp", "backward", state).count, microbatches * (2 * layers + 1));
-  // Norm weights are whole on every tp rank, everything else is divided.
-  int64_t norms = (2 * layers + 1) * hidden;
-  int64_t parameters = document["model"]["parameters"];
-  EXPECT_EQ(totals(collectives, "dp", "backward").bytes, ((parameters - norms) / tp + norms) * 4);
+/// What a step has to move, from the sizes of the model alone. Tensor parallelism, per microbatch:
+/// two all-reduces of the hidden state a layer each way, one more each way for embedding and head,
+/// and the loss's row statistics. Data parallelism: every gradient byte once a step, a block's in
+/// one call. And the scalars: the count of targets before the first backward; norm, loss and stop
+/// flags together at the end.
+class ExpectedTraffic {
+public:
+  explicit ExpectedTraffic(const Case &c) : c(c), model(describe(c.model, c.tp)) {}
+
+  TrafficByReason build() {
+    if (c.tp > 1)
+      addTensorParallel();
+    if (c.dp > 1)
+      addDataParallel();
+    addScalars();
+    return std::move(traffic);
+  }
+
+private:
+  void add(const std::vector<std::string> &axes, const std::string &phase, const std::string &cause,
+           int64_t count, int64_t bytes) {
+    Traffic &sum = traffic[reasonOf("all_reduce", axes, phase, cause)];
+    sum.count += count;
+    sum.bytes += count * bytes;
+  }
+
+  void addTensorParallel() {
+    int64_t m = c.microbatches, rows = kBatch / c.dp / m * kSeq, state = rows * model.hidden * 4;
+    auto add = [&](const std::string &phase, const std::string &op, const std::string &factor,
+                   const std::string &rule, int64_t count) {
+      this->add({"tp"}, phase,
+                op + " of " + factor + ", sharded by rule " + rule + "→tp (strategy tp)", count,
+                state);
+    };
+    this->add({"tp"}, "forward",
+              model.embed + ": sum over vocab, sharded by rule vocab→tp (strategy tp)", m, state);
+    add("forward", model.attentionOut + ": contraction", "heads", "heads", m * model.layers);
+    add("forward", model.mlpOut + ": contraction", "mlp", "mlp", m * model.layers);
+    add("backward", model.mlpIn + ": contraction", "mlp", "mlp", m * model.layers);
+    add("backward", model.attentionIn + ": contraction", "heads", model.attentionInRule,
+        m * model.layers);
+    add("backward", "lm_head: contraction", "vocab", "vocab", m);
+    // The rows' maxima, then their sums of exponentials with the targets' logits.
+    std::string statistics = "loss: row statistics of the loss, vocabulary sharded by rule "
+                             "vocab→tp (strategy tp)";
+    this->add({"tp"}, "forward", statistics, m, rows * 4);
+    this->add({"tp"}, "forward", statistics, m, 2 * rows * 4);
+  }
+
+  void addDataParallel() {
+    for (const Model::Bucket &bucket : model.buckets) {
+      std::string cause;
+      for (const std::string &summed : bucket.summed) {
+        bool isSum = summed.find(": sum") != std::string::npos;
+        cause += (cause.empty() ? "" : "; ") + summed + (isSum ? " over " : " of ") +
+                 "batch, sharded by rule batch→dp";
+      }
+      add({"dp"}, "backward", cause, bucket.calls, (bucket.whole + bucket.divided / c.tp) * 4);
+    }
+  }
+
+  void addScalars() {
+    std::vector<std::string> axes;
+    std::string cause;
+    if (c.dp > 1) {
+      add({"dp"}, "step", "forward: sum over batch, sharded by rule batch→dp", 1, 4);
+      axes.push_back("dp");
+    }
+    if (c.tp > 1) {
+      axes.push_back("tp");
+      cause += "norm of the gradients that are sharded over tp; ";
+    }
+    if (c.dp > 1)
+      cause += "loss: sum over batch, sharded by rule batch→dp; ";
+    add(axes, "step", cause + "forward: uls.sum_ranks sums over ranks", 1,
+        4 * int64_t(axes.size() + 1));
+  }
+
+  const Case &c;
+  Model model;
+  TrafficByReason traffic;
+};
+
+TEST_P(Communication, ReportEqualsWhatTravelled) {
+  const Case &c = GetParam();
+  std::filesystem::path report, program = compileCase(c, report);
+  std::filesystem::path directory = report.parent_path();
+  train(program, c.ranks(),
+        {"--data", goldenDirectory(c.model) / "tokens.bin", "--steps", std::to_string(kSteps)},
+        {{"LD_PRELOAD", std::string(ULSC_BUILD_DIR) + "/lib/libulsc_pmpi_shim.so"},
+         {"ULSC_PMPI_OUT", directory / "pmpi.%r.json"}});
+  json manifest = json::parse(run({program, "--describe"}).output);
+  TrafficByReason expected = reported(readJson(report), kSteps);
+  ASSERT_FALSE(expected.empty());
+  for (int rank = 0; rank < c.ranks(); ++rank)
+    expectEqual(counted(directory / ("pmpi." + std::to_string(rank) + ".json"), manifest), expected,
+                "on rank " + std::to_string(rank));
+}
+
+TEST_P(Communication, IsExactlyWhatTheParallelismNeeds) {
+  const Case &c = GetParam();
+  std::filesystem::path report;
+  compileCase(c, report);
+  expectEqual(reported(readJson(report), 1), ExpectedTraffic(c).build(), "in the report");
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, Communication,
-                         testing::Values(Case{"llama", "dp=2,tp=2", 4, 4},
-                                         Case{"gpt2", "dp=2,tp=2", 4, 1},
-                                         Case{"gpt2", "tp=2", 2, 4}),
+                         testing::Values(Case{"llama", 2, 1, 1}, Case{"llama", 2, 1, 4},
+                                         Case{"llama", 1, 2, 1}, Case{"llama", 1, 2, 4},
+                                         Case{"llama", 2, 2, 1}, Case{"llama", 2, 2, 4},
+                                         Case{"gpt2", 2, 1, 1}, Case{"gpt2", 2, 1, 4},
+                                         Case{"gpt2", 1, 2, 1}, Case{"gpt2", 1, 2, 4},
+                                         Case{"gpt2", 2, 2, 1}, Case{"gpt2", 2, 2, 4}),
                          [](const auto &info) {
-                           return info.param.model + std::to_string(info.index);
+                           const Case &c = info.param;
+                           return c.model + "Dp" + std::to_string(c.dp) + "Tp" +
+                                  std::to_string(c.tp) + "In" + std::to_string(c.microbatches);
                          });
 } // namespace

@@ -54,11 +54,25 @@ static void printDiagnostic(Diagnostic &diagnostic) {
     printDiagnostic(note);
 }
 
+void Compilation::handle(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Remark && !showsRemarks)
+    ++hiddenRemarks;
+  else
+    printDiagnostic(diagnostic);
+}
+
+void Compilation::mentionRemarks() {
+  if (hiddenRemarks)
+    llvm::errs() << hiddenRemarks << (hiddenRemarks == 1 ? " remark" : " remarks")
+                 << " not shown; see --remarks and ulsc explain\n";
+}
+
 //===---------------------------------------------------------------------------------------===//
 // Options
 //===---------------------------------------------------------------------------------------===//
 
-Compilation::Compilation(const Arguments &arguments) : arguments(arguments) {}
+Compilation::Compilation(const Arguments &arguments, bool showsRemarks)
+    : arguments(arguments), showsRemarks(showsRemarks) {}
 Compilation::~Compilation() = default;
 
 bool Compilation::loadPlugins() {
@@ -214,8 +228,8 @@ bool Compilation::prepare() {
   context = std::make_unique<MLIRContext>(registry);
   context->loadAllAvailableDialects();
   context->printOpOnDiagnostic(false);
-  context->getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
-    printDiagnostic(diagnostic);
+  context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    handle(diagnostic);
     return success();
   });
   if (std::optional<Recipe> resolved = resolveRecipe(context.get(), recipeOptions))
@@ -277,8 +291,11 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
 }
 
 LogicalResult Compilation::run(StringRef last) {
-  return runStages(*module, last, stageOptions,
-                   [&](const Stage &stage, double value) { return finishStage(stage, value); });
+  LogicalResult result =
+      runStages(*module, last, stageOptions,
+                [&](const Stage &stage, double value) { return finishStage(stage, value); });
+  mentionRemarks();
+  return result;
 }
 
 llvm::json::Object Compilation::makeReport() const {

@@ -23,7 +23,7 @@ llvm::ArrayRef<OptionSpec> getModelOptions();
 /// From the command line to the module of a stage.
 class Compilation {
 public:
-  explicit Compilation(const Arguments &arguments);
+  Compilation(const Arguments &arguments, bool showsRemarks);
   ~Compilation();
 
   /// Reads options, recipe and model; nothing of the pipeline has run then. False after errors.
@@ -45,6 +45,8 @@ private:
   bool readBatch();
   bool readPipelinesAfter();
   void addStageOptions();
+  void handle(mlir::Diagnostic &diagnostic);
+  void mentionRemarks();
   mlir::LogicalResult finishStage(const Stage &stage, double seconds);
 
   const Arguments &arguments;
@@ -60,6 +62,9 @@ private:
   llvm::json::Object document;
   std::vector<std::pair<std::string, double>> seconds;
   unsigned dumps = 0;
+  /// Remarks tell what propagation decided: of use to who asks, noise to who compiles.
+  bool showsRemarks;
+  unsigned hiddenRemarks = 0;
 };
 
 } // namespace ulsc::tool

@@ -28,6 +28,7 @@ static const std::vector<OptionSpec> &getCompileOptions() {
          "stop after a stage and print it: graph, train, sharded, local, scheduled, exec, llvm, "
          "exe"},
         {"report", "FILE", "write what was compiled as one JSON document"},
+        {"remarks", "", "tell what shardings gave up where they were in conflict"},
     };
     all.insert(all.end(), getModelOptions().begin(), getModelOptions().end());
     return all;
@@ -80,7 +81,7 @@ static int compile(const Arguments &arguments) {
   if (isProgram && !arguments.has("o"))
     return reportUsageError(
         "compile needs -o FILE for the program, or --emit=STAGE to print a module");
-  Compilation compilation(arguments);
+  Compilation compilation(arguments, arguments.has("remarks"));
   if (!compilation.prepare())
     return 1;
   if (failed(compilation.run(isProgram ? "llvm" : *emit)))
@@ -95,7 +96,7 @@ static int compile(const Arguments &arguments) {
 }
 
 static int explain(const Arguments &arguments) {
-  Compilation compilation(arguments);
+  Compilation compilation(arguments, /*showsRemarks=*/true);
   if (!compilation.prepare() || failed(compilation.run("scheduled")))
     return 1;
   report::printCollectives(llvm::outs(), compilation.getCollectives());

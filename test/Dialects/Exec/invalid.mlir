@@ -52,6 +52,30 @@ exec.function private @gemm_past_buffer(%a: memref<4x8xf32>) {
 
 // -----
 
+exec.function private @permute_without_destinations(%a: memref<4xf32>, %b: memref<4xf32>) {
+  // expected-error @below {{needs destinations}}
+  exec.collective_start permute group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @permute_to_one(%a: memref<4xf32>, %b: memref<4xf32>) {
+  // expected-error @below {{sends to positions [0, 0], which is no permutation}}
+  exec.collective_start permute destinations [0, 0] group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @gather_with_destinations(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{takes no destinations}}
+  exec.collective_start all_gather destinations [1, 0] group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<8xf32>
+  exec.return
+}
+
+// -----
+
 exec.function private @gather_with_reduction(%a: memref<4xf32>, %b: memref<8xf32>) {
   // expected-error @below {{takes no reduction}}
   exec.collective_start all_gather reduction(sum) group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<8xf32>

@@ -1,5 +1,5 @@
 // Exactly these collectives: per layer two all-reduces of activations forward and two backward, one more each way for embedding and head, the
-// loss's row statistics; in the step the counts, each gradient over dp once, and the norm.
+// loss's row statistics; in the step the count of targets, each gradient over dp once, and in one all-reduce the norm, the loss and the stop flags.
 // RUN: ulsc-opt %S/Inputs/llama.ir --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-partition-pipeline | FileCheck %s
 
 // CHECK-LABEL: uls.block @embed
@@ -27,15 +27,25 @@
 // CHECK: dist.all_reduce sum %{{.*}} over @mesh ["dp"] cause "loss: sum over batch, sharded by rule batch{{[^"]*}}dp" : (tensor<f32>)
 // CHECK-LABEL: uls.step @step
 // CHECK-SAME: tensor<2x4x8xi32>
-// CHECK: dist.all_reduce sum %{{.*}} over @mesh ["dp"]
-// CHECK: dist.all_reduce sum %{{.*}} over @mesh ["dp", "tp"]
+// CHECK: %[[COUNT:.*]] = uls.count_valid
+// CHECK-NEXT: dist.all_reduce sum %[[COUNT]] over @mesh ["dp"]
+// CHECK-NOT: dist.
 // CHECK: uls.microbatches
 // CHECK-NOT: dist.
 // CHECK: uls.yield
 // 21 gradients.
 // CHECK-COUNT-21: dist.all_reduce sum %{{.*}} over @mesh ["dp"]
-// CHECK: dist.all_reduce sum %{{.*}} over @mesh ["tp"] cause "norm of the gradients that are sharded over tp"
+// What is complete over one axis is contributed by the first rank along the other.
+// CHECK: %[[SQUARES:.*]] = uls.square_sum
+// CHECK: %[[STOP:.*]] = uls.control "stop_requested"
+// CHECK: %[[T:.*]] = dist.axis_index @mesh ["tp"]
+// CHECK: %[[LOSS:.*]] = uls.mask le %[[T]]
+// CHECK: %[[D:.*]] = dist.axis_index @mesh ["dp"]
+// CHECK: %[[NORM:.*]] = uls.mask le %[[D]], %{{.*}}, %[[SQUARES]]
+// CHECK: %[[SUMS:.*]]:3 = dist.all_reduce sum %[[NORM]], %[[LOSS]], %[[STOP]] over @mesh ["dp", "tp"] cause "norm of the gradients that are sharded over tp; loss: sum over batch, sharded by rule batch{{[^"]*}}dp{{[^"]*}}; {{[^"]*}}: uls.sum_ranks sums over ranks"
 // CHECK-NOT: dist.all
 // CHECK: uls.update
-// CHECK: dist.all_reduce sum %{{.*}} over @mesh ["dp"] cause "loss: sum over batch, sharded by rule batch{{[^"]*}}dp" : (tensor<f32>)
+// CHECK-NOT: dist.all
+// CHECK: uls.report "loss" %[[SUMS]]#1
+// CHECK-NEXT: uls.report "stop_count" %[[SUMS]]#2
 // CHECK-NOT: dist.all

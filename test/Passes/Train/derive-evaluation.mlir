@@ -39,15 +39,17 @@ module attributes {uls.batch = {microbatches = 3 : i64}} {
   }
   // CHECK-NOT: uls.update_rule
   // CHECK-LABEL: uls.step @step(
-  // CHECK: %[[COUNT:.*]] = uls.count_valid
-  // CHECK: %[[SCALE:.*]] = uls.div
   // CHECK: %[[SUM:.*]] = uls.microbatches 3 iter(%{{.*}}) : (tensor<f32>) -> tensor<f32>
   // CHECK: uls.call @layer({{.*}} {layer = 0 : i64} : {{.*}} -> tensor<4x8xf32>
   // CHECK: uls.call @layer({{.*}} {layer = 1 : i64}
   // CHECK: uls.add
   // CHECK: uls.yield
+  // CHECK: %[[COUNT:.*]] = uls.count_valid
+  // CHECK: %[[SCALE:.*]] = uls.div
   // CHECK: %[[MEAN:.*]] = uls.mul %[[SUM]], %[[SCALE]]
   // CHECK-NEXT: uls.report "loss" %[[MEAN]]
+  // CHECK: uls.sum_ranks
+  // CHECK-NEXT: uls.report "stop_count"
   // CHECK-NEXT: uls.yield
   // CHECK-NOT: uls.update
 }

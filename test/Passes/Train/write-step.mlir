@@ -47,9 +47,6 @@ module attributes {uls.batch = {global = 12 : i64, micro = 2 : i64, microbatches
   // CHECK: %[[N:.*]] = uls.materialize @norm
   // CHECK: %[[COUNT:.*]] = uls.count_valid %[[TARGETS]]
   // CHECK-NEXT: uls.report "valid_count" %[[COUNT]]
-  // CHECK-NEXT: %[[STOP:.*]] = uls.control "stop_requested"
-  // CHECK-NEXT: %[[STOPS:.*]] = uls.sum_ranks %[[STOP]]
-  // CHECK-NEXT: uls.report "stop_count" %[[STOPS]]
   // CHECK: %[[ONE:.*]] = uls.constant dense<1.0
   // CHECK-NEXT: %[[MAX:.*]] = uls.maximum %[[COUNT]], %[[ONE]]
   // CHECK-NEXT: %[[SCALE:.*]] = uls.div %[[ONE]], %[[MAX]]
@@ -77,4 +74,7 @@ module attributes {uls.batch = {global = 12 : i64, micro = 2 : i64, microbatches
   // CHECK: uls.report "grad_norm" %[[NORM]]
   // CHECK: %[[MEAN:.*]] = uls.mul %[[LOOP]]#0, %[[SCALE]]
   // CHECK: uls.report "loss" %[[MEAN]]
+  // CHECK-NEXT: %[[STOP:.*]] = uls.control "stop_requested"
+  // CHECK-NEXT: %[[STOPS:.*]] = uls.sum_ranks %[[STOP]]
+  // CHECK-NEXT: uls.report "stop_count" %[[STOPS]]
 }

@@ -27,6 +27,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <numeric>
 
 using namespace mlir;
 using namespace ulsc;
@@ -101,6 +102,26 @@ TEST_P(Property, AdjointsAgreeWithFiniteDifferences) {
     checkAdjoints(*plain, *train);
 }
 
+/// Which ranks of the module's mesh were told to stop.
+static SmallVector<double> drawStops(ModuleOp module, uint64_t seed) {
+  SmallVector<double> stops;
+  for (auto mesh : module.getOps<dist::MeshOp>())
+    for (int64_t rank = 0; rank < mesh.getMesh().getDeviceCount(); ++rank)
+      stops.push_back((rank + seed) % 3 == 0);
+  return stops;
+}
+
+/// All-reduces of numbers about the whole step.
+static int64_t countScalarReductions(ModuleOp module) {
+  int64_t count = 0;
+  for (auto step : module.getOps<uls::StepOp>())
+    for (auto reduce : step.getEntry().getOps<dist::AllReduceOp>())
+      count += llvm::all_of(reduce.getInputs().getTypes(), [](Type type) {
+        return llvm::cast<RankedTensorType>(type).getRank() == 0;
+      });
+  return count;
+}
+
 /// Partitioning, then scheduling: each must compute what the source does.
 TEST_P(Property, PartitionedStepComputesTheSame) {
   test::RandomModel model = test::drawModel(GetParam());
@@ -114,6 +135,10 @@ TEST_P(Property, PartitionedStepComputesTheSame) {
   options.control.seed = GetParam();
   FailureOr<StepResult> expected = runStep(*source, inputs, options);
   ASSERT_TRUE(succeeded(expected));
+  // The source has one rank; on a mesh each that was told to stop counts once.
+  options.control.stopRequested = drawStops(*source, GetParam());
+  expected->stopCount = std::accumulate(options.control.stopRequested.begin(),
+                                        options.control.stopRequested.end(), 0.0);
   OwningOpRef<ModuleOp> module = source->clone();
   ASSERT_TRUE(succeeded(run(*module, "ulsc-shard-pipeline")));
   print("sharded", *module);
@@ -121,6 +146,9 @@ TEST_P(Property, PartitionedStepComputesTheSame) {
     SCOPED_TRACE(stage.str());
     ASSERT_TRUE(succeeded(run(*module, ("ulsc-" + stage + "-pipeline").str())));
     print(stage, *module);
+    // The count of targets, and at the end norm, loss and stop flags together.
+    if (stage == "partition")
+      EXPECT_LE(countScalarReductions(*module), 2);
     FailureOr<StepResult> actual = runStep(*module, inputs, options);
     ASSERT_TRUE(succeeded(actual));
     for (const std::string &difference : compareSteps(*actual, *expected, 1e-9))

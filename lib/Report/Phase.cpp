@@ -1,0 +1,62 @@
+//===- Phase.cpp - What a collective is part of -----------------------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "ulsc/Report.h"
+
+#include "dialects/Uls/Uls.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace ulsc;
+
+/// Whether a block is the backward part of one that was cut, `@b.bwd`, or a variant of it,
+/// `@b.bwd.acc`.
+static bool isBackwardPart(StringRef name) {
+  return name.ends_with(".bwd") || name.contains(".bwd.");
+}
+
+/// Whether a value of the step comes from the backward part of a block: a gradient, reduced or not.
+static bool isGradient(Value value, llvm::DenseSet<Value> &seen) {
+  auto result = llvm::dyn_cast<OpResult>(value);
+  if (!result || !seen.insert(value).second)
+    return false;
+  Operation *op = result.getOwner();
+  if (auto call = llvm::dyn_cast<uls::CallOp>(op))
+    return isBackwardPart(call.getCallee());
+  if (llvm::isa<uls::BackwardOp>(op))
+    return true;
+  if (auto loop = llvm::dyn_cast<uls::MicrobatchesOp>(op))
+    return isGradient(loop.getBody().front().getTerminator()->getOperand(result.getResultNumber()),
+                      seen);
+  if (auto wait = llvm::dyn_cast<dist::WaitOp>(op))
+    if (auto start = wait.getHandle().getDefiningOp<dist::StartOp>())
+      op = start.getCollective();
+  return llvm::any_of(op->getOperands(), [&](Value operand) { return isGradient(operand, seen); });
+}
+
+static StringRef getPhaseInBlock(uls::BlockOp block, Operation *op) {
+  if (uls::ResultOp middle = block.getResultOp()) {
+    Operation *ancestor = block.getEntry().findAncestorOpInBlock(*op);
+    return ancestor->isBeforeInBlock(middle) ? "forward" : "backward";
+  }
+  return isBackwardPart(block.getName()) ? "backward" : "forward";
+}
+
+StringRef ulsc::report::getPhase(dist::CollectiveOpInterface collective) {
+  if (auto block = collective->getParentOfType<uls::BlockOp>())
+    return getPhaseInBlock(block, collective);
+  if (!collective->getParentOfType<uls::StepOp>())
+    return "forward";
+  // Numbers about the whole step: counts, the loss, norms, flags.
+  if (llvm::all_of(collective.getInputs().getTypes(),
+                   [](Type type) { return llvm::cast<RankedTensorType>(type).getRank() == 0; }))
+    return "step";
+  llvm::DenseSet<Value> seen;
+  bool isOfGradients =
+      llvm::any_of(collective.getInputs(), [&](Value input) { return isGradient(input, seen); });
+  return isOfGradients ? "backward" : "forward";
+}
