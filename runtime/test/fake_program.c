@@ -6,11 +6,10 @@
 #include "ulsc/RuntimeABI.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #ifndef DP
 #define DP 1
@@ -158,11 +157,19 @@ static void updateBias(ulsc_context *context) {
   }
 }
 
+// Says when it begins and when a signal comes, so that a test need not guess.
+static void sleepIn(int64_t step, int milliseconds) {
+  struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+  fprintf(stderr, "in step %lld\n", (long long)step);
+  while (nanosleep(&left, &left) != 0)
+    fprintf(stderr, "interrupted in step %lld\n", (long long)step);
+}
+
 void ulsc_step(ulsc_context *context) {
   ulsc_control *control = context->control;
   const char *sleep = getenv("FAKE_SLEEP_MS"), *nan = getenv("FAKE_NAN_AT");
   if (sleep)
-    usleep(1000 * atoi(sleep));
+    sleepIn(control->step + 1, atoi(sleep));
   float *scratch = (float *)(context->arena + scratchAt);
   float *gradient = (float *)(context->arena + gradientAt),
         *master = (float *)(context->arena + masterAt);
@@ -185,17 +192,4 @@ void ulsc_step(ulsc_context *context) {
   control->grad_norm = sqrtf(scratch[2] + 2 * biasLoss);
   control->valid_count = batch * seq;
   control->stop_count = scratch[1];
-}
-
-// The runtime calls this before each operation on a file that a crash could leave half done.
-void ulsc_test_file_operation(const char *what) {
-  static int count = 0;
-  const char *killAt = getenv("FAKE_KILL_AT"), *killRank = getenv("FAKE_KILL_RANK");
-  const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-  if (killRank && rank && strcmp(killRank, rank) != 0)
-    return;
-  if (killAt && ++count == atoi(killAt)) {
-    fprintf(stderr, "killed before %s\n", what);
-    kill(getpid(), SIGKILL);
-  }
 }

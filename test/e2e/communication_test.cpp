@@ -64,8 +64,7 @@ TEST_P(Communication, ReportEqualsWhatTravelled) {
                                            std::to_string(c.microbatches), "--mesh", c.mesh},
                                           report);
   train(program, c.ranks, {"--data", model / "tokens.bin", "--steps", std::to_string(kSteps)},
-        {{"LD_PRELOAD", std::string(ULSC_BUILD_DIR) + "/lib/libulsc_pmpi_shim.so"},
-         {"ULSC_PMPI_OUT", directory / "pmpi.%r.json"}});
+        preload("ulsc_pmpi_shim", {{"ULSC_PMPI_OUT", directory / "pmpi.%r.json"}}));
   json manifest = json::parse(run({program, "--describe"}).output);
   std::map<std::string, Traffic> expected;
   json document = readJson(report);
