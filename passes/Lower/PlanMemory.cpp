@@ -131,9 +131,12 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
     for (auto [buffer, offset] : llvm::zip_equal(transients, placement.offsets))
       setOffset(buffer, base + offset);
     Builder builder(&getContext());
-    function.setFrameBytesAttr(builder.getI64IntegerAttr(base + placement.bytes));
-    if (function.getEntry())
-      addCategories(function, base, placement.bytes);
+    int64_t frame = base + placement.bytes;
+    if (function.getEntry()) {
+      frame = llvm::alignTo(frame, memory::kPageBytes);
+      addCategories(function, base, frame - base);
+    }
+    function.setFrameBytesAttr(builder.getI64IntegerAttr(frame));
     if (poison)
       poisonDead(function, transients, lifetimes, points);
   }
@@ -144,6 +147,12 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
 
   static void addFrame(exec::CallOp call, exec::FunctionOp callee, exec::FunctionOp function) {
     int64_t bytes = callee.getFrameBytes().value_or(0);
+    // A plan made again replaces the one before.
+    if (auto old = call.getFrame() ? call.getFrame().getDefiningOp<exec::BufferOp>() : nullptr) {
+      call.getFrameMutable().clear();
+      if (old->use_empty())
+        old.erase();
+    }
     if (bytes == 0)
       return;
     OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());

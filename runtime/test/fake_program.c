@@ -20,6 +20,9 @@
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
+// The first 32 KiB hold the program's own buffers, the rest is where reductions are received.
+#define ARENA_BYTES 2129920
+
 enum {
   batch = 8,
   seq = 16,
@@ -74,29 +77,29 @@ const char ulsc_manifest[] =
         TP) "}]},"
             "\"batch\":{\"global\":8,\"micro\":" MICRO_TEXT(
                 DP) ",\"microbatches\":2,\"seq\":16,\"data_axes\":[\"dp\"]},"
-                    "\"arena\":{\"bytes\":32768,\"threads\":4,\"categories\":{\"parameters\":4096,"
-                    "\"gradients\":4096,"
-                    "\"optimizer\":4096,\"temporaries\":20480}},"
-                    "\"inputs\":{\"tokens\":" INPUT("0") ",\"targets\":" INPUT(
-                        "8192") "},"
-                                "\"tensors\":[" TENSOR_W("parameter", "16384") "," TENSOR_W(
-                                    "moment1",
-                                    "20480") "," TENSOR_W("gradient",
-                                                          "24576") "," TENSOR_B("parameter",
-                                                                                "28672",
-                                                                                "bf16") "," TENSOR_B("master",
-                                                                                                     "28736",
-                                                                                                     "f32") "," TENSOR_B("moment1",
-                                                                                                                         "28800",
-                                                                                                                         "f32") "," TENSOR_B("gradient",
-                                                                                                                                             "28864",
-                                                                                                                                             "f32") "],"
-                                                                                                                                                    "\"groups_optimizer\":[{\"match\":\"*\",\"weight_decay_scale\":1,\"lr_scale\":1},"
-                                                                                                                                                    "{\"match\":\"bias\",\"weight_decay_scale\":0.5,\"lr_scale\":0.5}],"
-                                                                                                                                                    "\"groups\":[{\"axes\":[\"dp\",\"tp\"]},{\"axes\":[\"dp\"]},{\"axes\":[\"tp\"]}],"
-                                                                                                                                                    "\"collectives\":[{\"kind\":\"all_reduce\",\"source\":\"loss\"},{\"kind\":\"all_reduce\",\"source\":\"gradients\"},"
-                                                                                                                                                    "{\"kind\":\"all_reduce\",\"source\":\"norm\"}],"
-                                                                                                                                                    "\"collective_slots\":2,\"hyperparameters\":{\"lr\":0.5,\"momentum\":0.9,\"weight_decay\":0,\"clip_grad\":0}}";
+                    "\"arena\":{\"bytes\":" TEXT(
+                        ARENA_BYTES) ",\"threads\":4,\"categories\":{\"parameters\":4096,"
+                                     "\"gradients\":4096,"
+                                     "\"optimizer\":4096,\"temporaries\":20480,\"communication\":"
+                                     "2097152}},"
+                                     "\"inputs\":{\"tokens\":" INPUT("0") ",\"targets\":" INPUT(
+                                         "8192") "},"
+                                                 "\"tensors\":[" TENSOR_W("parameter", "16384") "," TENSOR_W("moment1", "20480") "," TENSOR_W("gradient", "24576") "," TENSOR_B(
+                                                     "parameter", "28672",
+                                                     "bf16") "," TENSOR_B("master", "28736",
+                                                                          "f32") "," TENSOR_B("mome"
+                                                                                              "nt1",
+                                                                                              "2880"
+                                                                                              "0",
+                                                                                              "f32") "," TENSOR_B("gradient",
+                                                                                                                  "28864",
+                                                                                                                  "f32") "],"
+                                                                                                                         "\"groups_optimizer\":[{\"match\":\"*\",\"weight_decay_scale\":1,\"lr_scale\":1},"
+                                                                                                                         "{\"match\":\"bias\",\"weight_decay_scale\":0.5,\"lr_scale\":0.5}],"
+                                                                                                                         "\"groups\":[{\"axes\":[\"dp\",\"tp\"]},{\"axes\":[\"dp\"]},{\"axes\":[\"tp\"]}],"
+                                                                                                                         "\"collectives\":[{\"kind\":\"all_reduce\",\"source\":\"loss\"},{\"kind\":\"all_reduce\",\"source\":\"gradients\"},"
+                                                                                                                         "{\"kind\":\"all_reduce\",\"source\":\"norm\"}],"
+                                                                                                                         "\"collective_slots\":2,\"staging\":{\"offset\":32768,\"bytes\":2097152},\"hyperparameters\":{\"lr\":0.5,\"momentum\":0.9,\"weight_decay\":0,\"clip_grad\":0}}";
 
 static void reduce(ulsc_context *context, int group, int identifier, float *values, int64_t count,
                    int slot) {

@@ -26,11 +26,10 @@ public:
   int rank() const override { return 0; }
   int ranks() const override { return 1; }
   int localRanks() const override { return 1; }
-  void createGroups(const Manifest &) override {}
+  void createGroups(const Manifest &, char *) override {}
   void start(const ulsc_collective_desc &, void *const *, void *const *, int) override {}
   void wait(int) override {}
   void progress() override {}
-  int64_t stagingBytes() const override { return 0; }
   void barrier() override {}
   int64_t minimum(int64_t value) override { return value; }
   double maximum(double value) override { return value; }
