@@ -13,6 +13,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "dialects/Exec/ExecOps.h"
+#include "lib/Memory/LiveBytes.h"
 #include "ulsc/Memory.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,64 +21,12 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <map>
-#include <set>
 
 using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::memory;
 
 namespace {
-
-/// Bytes [begin, end) of a buffer.
-struct ByteRange {
-  int64_t begin, end;
-};
-
-/// Which bytes of which buffers hold something that is still read.
-class LiveBytes {
-public:
-  void add(unsigned buffer, ByteRange range) {
-    remove(buffer, range);
-    ranges[buffer].push_back(range);
-  }
-  void remove(unsigned buffer, ByteRange range) {
-    auto it = ranges.find(buffer);
-    if (it == ranges.end())
-      return;
-    SmallVector<ByteRange> rest;
-    for (ByteRange old : it->second) {
-      if (old.begin < std::min(old.end, range.begin))
-        rest.push_back({old.begin, std::min(old.end, range.begin)});
-      if (std::max(old.begin, range.end) < old.end)
-        rest.push_back({std::max(old.begin, range.end), old.end});
-    }
-    if (rest.empty())
-      ranges.erase(it);
-    else
-      it->second = std::move(rest);
-  }
-  void add(const LiveBytes &other) {
-    for (auto &[buffer, list] : other.ranges)
-      for (ByteRange range : list)
-        add(buffer, range);
-  }
-  std::set<unsigned> getBuffers() const {
-    std::set<unsigned> buffers;
-    for (auto &[buffer, list] : ranges)
-      buffers.insert(buffer);
-    return buffers;
-  }
-  int64_t count() const {
-    int64_t bytes = 0;
-    for (auto &[buffer, list] : ranges)
-      for (ByteRange range : list)
-        bytes += range.end - range.begin;
-    return bytes;
-  }
-
-private:
-  std::map<unsigned, SmallVector<ByteRange>> ranges;
-};
 
 /// Part of a buffer that an op reads or overwrites.
 struct Access {
@@ -95,27 +44,42 @@ public:
       : function(function), peaks(peaks), symbols(symbols) {}
 
   LogicalResult run() {
-    Block &body = function.getBody().front();
+    if (failed(collectBuffers()))
+      return failure();
     LiveBytes live;
-    for (auto buffer : body.getOps<exec::BufferOp>()) {
-      if (!buffer.getOffset())
-        return buffer.emitOpError("has no offset");
-      // Persistent buffers are read by the next step.
-      unsigned index = getIndex(buffer);
-      if (buffer->hasAttr("exec.persistent"))
-        live.add(index, {0, getBytes(index)});
-    }
-    return walkBlock(body, live);
+    for (auto [index, buffer] : llvm::enumerate(buffers))
+      if (buffer.isPersistent)
+        live.add(index, {0, buffer.bytes});
+    persistentBytes = live.getTotal();
+    if (failed(checkAllApart(function, live)))
+      return failure();
+    return walkBlock(function.getBody().front(), live);
   }
 
   int64_t getPeak() const { return peak; }
 
 private:
-  unsigned getIndex(exec::BufferOp buffer) {
-    auto [it, isNew] = indices.try_emplace(buffer, buffers.size());
-    if (isNew)
-      buffers.push_back(buffer);
-    return it->second;
+  struct Buffer {
+    exec::BufferOp op;
+    int64_t offset, bytes;
+    bool isPersistent; ///< read by the next step
+  };
+
+  /// Numbers buffers by offset: of two that share bytes, and of no others between, one follows on
+  /// the other.
+  LogicalResult collectBuffers() {
+    WalkResult result = function.walk([&](exec::BufferOp op) -> WalkResult {
+      if (!op.getOffset())
+        return op.emitOpError("has no offset");
+      buffers.push_back({op, static_cast<int64_t>(*op.getOffset()),
+                         exec::getBytes(op.getResult().getType()), op->hasAttr("exec.persistent")});
+      return WalkResult::advance();
+    });
+    llvm::stable_sort(buffers,
+                      [](const Buffer &a, const Buffer &b) { return a.offset < b.offset; });
+    for (auto [index, buffer] : llvm::enumerate(buffers))
+      indices[buffer.op] = index;
+    return failure(result.wasInterrupted());
   }
 
   /// The part of a buffer that `value` is, or nothing for arguments.
@@ -124,9 +88,9 @@ private:
     bool isExact = true;
     while (Operation *op = value.getDefiningOp()) {
       if (isa<exec::BufferOp>(op)) {
-        unsigned index = getIndex(cast<exec::BufferOp>(op));
+        unsigned index = indices.lookup(op);
         return isExact ? Access{index, {begin, begin + bytes}, true}
-                       : Access{index, {0, getBytes(index)}, false};
+                       : Access{index, {0, buffers[index].bytes}, false};
       }
       if (auto view = dyn_cast<exec::ViewOp>(op)) {
         auto source = cast<MemRefType>(view.getSource().getType());
@@ -229,10 +193,12 @@ private:
       LiveBytes round = live;
       if (failed(walkBlock(*loop.getBody(), round)))
         return failure();
-      int64_t before = live.count();
+      int64_t before = live.getTotal();
       live.add(round);
-      if (live.count() == before)
+      if (live.getTotal() == before)
         return success();
+      if (failed(checkAllApart(loop, live)))
+        return failure();
     }
   }
 
@@ -240,17 +206,19 @@ private:
     SmallVector<Access> read, written;
     getAccesses(op, read, written);
     noteCollective(op);
-    std::set<unsigned> present = live.getBuffers();
+    // Beside what is live, all that it touches has to be somewhere while the op runs.
+    LiveBytes touched;
     for (const SmallVector<Access> *list : {&read, &written})
       for (const Access &access : *list)
-        present.insert(access.buffer);
-    for (auto &[slot, buffers] : held)
-      present.insert(buffers.begin(), buffers.end());
-    if (failed(checkApart(op, present)))
+        touched.add(access.buffer, access.range);
+    for (auto &[slot, list] : held)
+      for (const Access &access : list)
+        touched.add(access.buffer, access.range);
+    if (failed(checkApart(op, live, touched)))
       return failure();
-    countPeak(op, present);
+    countPeak(op, live, touched);
     for (const Access &access : written)
-      if (access.isExact && !buffers[access.buffer]->hasAttr("exec.persistent"))
+      if (access.isExact && !buffers[access.buffer].isPersistent)
         live.remove(access.buffer, access.range);
     for (const Access &access : read)
       live.add(access.buffer, access.range);
@@ -268,16 +236,18 @@ private:
       return;
     SmallVector<Access> read, written;
     getAccesses(start, read, written);
-    for (const SmallVector<Access> *list : {&read, &written})
-      for (const Access &access : *list)
-        held[wait.getSlot()].insert(access.buffer);
+    SmallVector<Access> &accesses = held[wait.getSlot()];
+    accesses = std::move(read);
+    accesses.append(written);
   }
 
-  void countPeak(Operation *op, const std::set<unsigned> &present) {
-    int64_t bytes = 0;
-    for (unsigned index : present)
-      if (!buffers[index]->hasAttr("exec.persistent") && !isFrame(op, index))
-        bytes += align(getBytes(index));
+  /// Bytes, not buffers: what is dead of a live buffer, and what alignment adds, is the plan's
+  /// loss.
+  void countPeak(Operation *op, const LiveBytes &live, const LiveBytes &touched) {
+    int64_t bytes = live.getTotal() - persistentBytes;
+    for (auto &[index, ranges] : touched.getRanges())
+      if (!buffers[index].isPersistent && !isFrame(op, index))
+        bytes += live.countMissing(index, ranges);
     // A frame counts by what the callee needs at most.
     if (auto call = dyn_cast<exec::CallOp>(op))
       bytes += peaks[call.getCallee().str()];
@@ -298,40 +268,55 @@ private:
     return access && access->buffer == index;
   }
 
-  int64_t getBytes(unsigned index) { return exec::getBytes(buffers[index].getResult().getType()); }
-
-  LogicalResult checkApart(Operation *op, const std::set<unsigned> &present) {
-    if (present == lastPresent)
-      return success();
-    lastPresent = present;
-    std::vector<std::pair<int64_t, unsigned>> order;
-    for (unsigned index : present)
-      order.push_back({buffers[index].getOffset().value_or(-1), index});
-    std::sort(order.begin(), order.end());
-    for (size_t i = 1; i < order.size(); ++i) {
-      auto [offset, index] = order[i];
-      auto [before, other] = order[i - 1];
-      if (before + getBytes(other) <= offset)
+  /// What is live lies apart already: each touched buffer is compared with its neighbours there,
+  /// and with the others that are touched.
+  LogicalResult checkApart(Operation *op, const LiveBytes &live, const LiveBytes &touched) {
+    const LiveBytes::Ranges &others = live.getRanges();
+    for (auto it = touched.getRanges().begin(); it != touched.getRanges().end(); ++it) {
+      unsigned index = it->first;
+      auto next = others.lower_bound(index);
+      if (next != others.end() && next->first == index)
         continue;
-      auto diagnostic = op->emitOpError("is at a point where two live buffers share bytes: one of ")
-                        << getBytes(other) << " bytes at offset " << before << " and one at "
-                        << offset;
-      diagnostic.attachNote(buffers[other].getLoc()) << "the one";
-      diagnostic.attachNote(buffers[index].getLoc()) << "the other";
-      return diagnostic;
+      if (next != others.end() && failed(checkPair(op, index, next->first)))
+        return failure();
+      if (next != others.begin() && failed(checkPair(op, std::prev(next)->first, index)))
+        return failure();
+      for (auto &[other, ranges] : touched.getRanges())
+        if (other != index && failed(checkPair(op, std::min(index, other), std::max(index, other))))
+          return failure();
     }
     return success();
+  }
+
+  LogicalResult checkAllApart(Operation *op, const LiveBytes &live) {
+    const LiveBytes::Ranges &all = live.getRanges();
+    for (auto it = all.begin(); it != all.end(); ++it)
+      if (it != all.begin() && failed(checkPair(op, std::prev(it)->first, it->first)))
+        return failure();
+    return success();
+  }
+
+  /// `first` has the smaller number, thus no greater offset.
+  LogicalResult checkPair(Operation *op, unsigned first, unsigned second) {
+    Buffer &one = buffers[first], &other = buffers[second];
+    if (one.offset + one.bytes <= other.offset)
+      return success();
+    auto diagnostic = op->emitOpError("is at a point where two live buffers share bytes: one of ")
+                      << one.bytes << " bytes at offset " << one.offset << " and one at "
+                      << other.offset;
+    diagnostic.attachNote(one.op.getLoc()) << "the one";
+    diagnostic.attachNote(other.op.getLoc()) << "the other";
+    return diagnostic;
   }
 
   exec::FunctionOp function;
   std::map<std::string, int64_t> &peaks;
   SymbolTable &symbols;
   DenseMap<Operation *, unsigned> indices;
-  std::vector<exec::BufferOp> buffers;
-  std::map<int64_t, std::set<unsigned>>
+  std::vector<Buffer> buffers;
+  std::map<int64_t, SmallVector<Access>>
       held; ///< by slot, walking backwards from the wait to the start
-  std::set<unsigned> lastPresent;
-  int64_t peak = 0;
+  int64_t persistentBytes = 0, peak = 0;
 };
 
 } // namespace

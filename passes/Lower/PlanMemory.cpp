@@ -36,6 +36,7 @@ public:
   explicit Lifetimes(exec::FunctionOp function) {
     function.walk<WalkOrder::PreOrder>([&](Operation *op) { points[op] = ++last; });
     function.walk([&](exec::CollectiveWaitOp wait) { waits.push_back(wait); });
+    function.walk<WalkOrder::PostOrder>([&](scf::ForOp loop) { loops.push_back(loop); });
   }
 
   memory::Lifetime get(exec::BufferOp buffer) {
@@ -46,7 +47,7 @@ public:
     addUses(buffer.getResult(), buffer->getBlock(), lifetime);
     if (lifetime.last < 0)
       lifetime.first = lifetime.last = points.lookup(buffer);
-    addLoops(buffer, lifetime);
+    addLoops(lifetime);
     return lifetime;
   }
 
@@ -79,8 +80,8 @@ private:
   }
 
   /// Loops that the lifetime reaches into from outside.
-  void addLoops(exec::BufferOp buffer, memory::Lifetime &lifetime) {
-    for (auto loop : buffer->getBlock()->getOps<scf::ForOp>()) {
+  void addLoops(memory::Lifetime &lifetime) {
+    for (scf::ForOp loop : loops) {
       int64_t begin = points.lookup(loop), end = points.lookup(loop.getBody()->getTerminator());
       bool isInside = lifetime.first > begin && lifetime.last <= end;
       bool meets = lifetime.first <= end && lifetime.last >= begin;
@@ -93,6 +94,7 @@ private:
 
   DenseMap<Operation *, int64_t> points;
   SmallVector<exec::CollectiveWaitOp> waits; ///< in order
+  SmallVector<scf::ForOp> loops;             ///< inner ones first
   int64_t last = 0;
 };
 
