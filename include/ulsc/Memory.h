@@ -10,6 +10,7 @@
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
 
@@ -29,6 +30,12 @@ struct Placement {
 
 /// Sizes and offsets are multiples of this.
 constexpr int64_t kAlignment = 64;
+
+/// An arena is mapped in whole pages, so that is what it takes.
+constexpr int64_t kPageBytes = 4096;
+
+/// Name of the persistent buffer in which the runtime receives what it reduces.
+constexpr llvm::StringLiteral kStagingName = "collective.staging";
 
 int64_t align(int64_t bytes);
 

@@ -12,8 +12,8 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
-#include "LiveBuffers.h"
 #include "dialects/Exec/ExecOps.h"
+#include "lib/Memory/LiveBytes.h"
 #include "ulsc/Memory.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -21,7 +21,6 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <map>
-#include <set>
 
 using namespace mlir;
 using namespace ulsc;
@@ -45,29 +44,42 @@ public:
       : function(function), peaks(peaks), symbols(symbols) {}
 
   LogicalResult run() {
-    Block &body = function.getBody().front();
-    LiveBytes live;
-    for (auto buffer : body.getOps<exec::BufferOp>()) {
-      if (!buffer.getOffset())
-        return buffer.emitOpError("has no offset");
-      // Persistent buffers are read by the next step.
-      unsigned index = getIndex(buffer);
-      if (buffer->hasAttr("exec.persistent"))
-        live.add(index, {0, getBytes(index)});
-    }
-    if (failed(occupyAll(live, function)))
+    if (failed(collectBuffers()))
       return failure();
-    return walkBlock(body, live);
+    LiveBytes live;
+    for (auto [index, buffer] : llvm::enumerate(buffers))
+      if (buffer.isPersistent)
+        live.add(index, {0, buffer.bytes});
+    persistentBytes = live.getTotal();
+    if (failed(checkAllApart(function, live)))
+      return failure();
+    return walkBlock(function.getBody().front(), live);
   }
 
   int64_t getPeak() const { return peak; }
 
 private:
-  unsigned getIndex(exec::BufferOp buffer) {
-    auto [it, isNew] = indices.try_emplace(buffer, buffers.size());
-    if (isNew)
-      buffers.push_back(buffer);
-    return it->second;
+  struct Buffer {
+    exec::BufferOp op;
+    int64_t offset, bytes;
+    bool isPersistent; ///< read by the next step
+  };
+
+  /// Numbers buffers by offset: of two that share bytes, and of no others between, one follows on
+  /// the other.
+  LogicalResult collectBuffers() {
+    WalkResult result = function.walk([&](exec::BufferOp op) -> WalkResult {
+      if (!op.getOffset())
+        return op.emitOpError("has no offset");
+      buffers.push_back({op, static_cast<int64_t>(*op.getOffset()),
+                         exec::getBytes(op.getResult().getType()), op->hasAttr("exec.persistent")});
+      return WalkResult::advance();
+    });
+    llvm::stable_sort(buffers,
+                      [](const Buffer &a, const Buffer &b) { return a.offset < b.offset; });
+    for (auto [index, buffer] : llvm::enumerate(buffers))
+      indices[buffer.op] = index;
+    return failure(result.wasInterrupted());
   }
 
   /// The part of a buffer that `value` is, or nothing for arguments.
@@ -76,9 +88,9 @@ private:
     bool isExact = true;
     while (Operation *op = value.getDefiningOp()) {
       if (isa<exec::BufferOp>(op)) {
-        unsigned index = getIndex(cast<exec::BufferOp>(op));
+        unsigned index = indices.lookup(op);
         return isExact ? Access{index, {begin, begin + bytes}, true}
-                       : Access{index, {0, getBytes(index)}, false};
+                       : Access{index, {0, buffers[index].bytes}, false};
       }
       if (auto view = dyn_cast<exec::ViewOp>(op)) {
         auto source = cast<MemRefType>(view.getSource().getType());
@@ -181,105 +193,64 @@ private:
       LiveBytes round = live;
       if (failed(walkBlock(*loop.getBody(), round)))
         return failure();
-      int64_t before = live.count();
+      int64_t before = live.getTotal();
       live.add(round);
-      if (failed(occupyAll(live, loop)))
-        return failure();
-      if (live.count() == before)
+      if (live.getTotal() == before)
         return success();
+      if (failed(checkAllApart(loop, live)))
+        return failure();
     }
   }
 
   LogicalResult visit(Operation *op, LiveBytes &live) {
     SmallVector<Access> read, written;
     getAccesses(op, read, written);
-    if (failed(noteCollective(op)))
-      return failure();
-    SmallVector<unsigned> touched;
+    noteCollective(op);
+    // Beside what is live, all that it touches has to be somewhere while the op runs.
+    LiveBytes touched;
     for (const SmallVector<Access> *list : {&read, &written})
       for (const Access &access : *list)
-        touched.push_back(access.buffer);
-    for (unsigned index : touched)
-      if (failed(occupy(index, op)))
-        return failure();
-    countPeak(op);
-    for (unsigned index : touched)
-      occupancy.remove(index);
-    for (const Access &access : written)
-      if (access.isExact && !buffers[access.buffer]->hasAttr("exec.persistent"))
-        change(live, access.buffer, op, [&] { live.remove(access.buffer, access.range); });
-    for (const Access &access : read)
-      change(live, access.buffer, op, [&] { live.add(access.buffer, access.range); });
-    return success();
-  }
-
-  /// Changes the live bytes of a buffer, and its place among those present with them.
-  void change(LiveBytes &live, unsigned index, Operation *op, llvm::function_ref<void()> apply) {
-    bool before = live.contains(index);
-    apply();
-    bool after = live.contains(index);
-    if (before && !after)
-      occupancy.remove(index);
-    // It was present as an operand a moment ago, and apart from all others.
-    if (!before && after)
-      (void)occupy(index, op);
-  }
-
-  LogicalResult occupyAll(const LiveBytes &live, Operation *op) {
-    occupancy.clear();
-    for (auto &[index, ranges] : live.getRanges())
-      if (failed(occupy(index, op)))
-        return failure();
+        touched.add(access.buffer, access.range);
     for (auto &[slot, list] : held)
-      for (unsigned index : list)
-        if (failed(occupy(index, op)))
-          return failure();
+      for (const Access &access : list)
+        touched.add(access.buffer, access.range);
+    if (failed(checkApart(op, live, touched)))
+      return failure();
+    countPeak(op, live, touched);
+    for (const Access &access : written)
+      if (access.isExact && !buffers[access.buffer].isPersistent)
+        live.remove(access.buffer, access.range);
+    for (const Access &access : read)
+      live.add(access.buffer, access.range);
     return success();
-  }
-
-  LogicalResult occupy(unsigned index, Operation *op) {
-    int64_t bytes = getBytes(index), offset = buffers[index].getOffset().value_or(-1);
-    int64_t counted = buffers[index]->hasAttr("exec.persistent") ? 0 : align(bytes);
-    std::optional<unsigned> other = occupancy.add(index, offset, bytes, counted);
-    if (!other)
-      return success();
-    auto diagnostic = op->emitOpError("is at a point where two live buffers share bytes: one of ")
-                      << getBytes(*other) << " bytes at offset "
-                      << buffers[*other].getOffset().value_or(-1) << " and one at " << offset;
-    diagnostic.attachNote(buffers[*other].getLoc()) << "the one";
-    diagnostic.attachNote(buffers[index].getLoc()) << "the other";
-    return diagnostic;
   }
 
   /// A started collective holds its buffers from the start to the wait, which comes first on the
   /// way back.
-  LogicalResult noteCollective(Operation *op) {
-    if (auto start = dyn_cast<exec::CollectiveStartOp>(op)) {
-      for (unsigned index : held[start.getSlot()])
-        occupancy.remove(index);
+  void noteCollective(Operation *op) {
+    if (auto start = dyn_cast<exec::CollectiveStartOp>(op))
       held.erase(start.getSlot());
-    }
     auto wait = dyn_cast<exec::CollectiveWaitOp>(op);
     exec::CollectiveStartOp start = wait ? findStart(wait) : exec::CollectiveStartOp();
     if (!start)
-      return success();
+      return;
     SmallVector<Access> read, written;
     getAccesses(start, read, written);
-    for (const SmallVector<Access> *list : {&read, &written})
-      for (const Access &access : *list)
-        if (held[wait.getSlot()].insert(access.buffer).second && failed(occupy(access.buffer, op)))
-          return failure();
-    return success();
+    SmallVector<Access> &accesses = held[wait.getSlot()];
+    accesses = std::move(read);
+    accesses.append(written);
   }
 
-  void countPeak(Operation *op) {
-    int64_t bytes = occupancy.getCounted();
+  /// Bytes, not buffers: what is dead of a live buffer, and what alignment adds, is the plan's
+  /// loss.
+  void countPeak(Operation *op, const LiveBytes &live, const LiveBytes &touched) {
+    int64_t bytes = live.getTotal() - persistentBytes;
+    for (auto &[index, ranges] : touched.getRanges())
+      if (!buffers[index].isPersistent && !isFrame(op, index))
+        bytes += live.countMissing(index, ranges);
     // A frame counts by what the callee needs at most.
-    if (auto call = dyn_cast<exec::CallOp>(op)) {
-      if (auto access = call.getFrame() ? getAccess(call.getFrame()) : std::nullopt)
-        bytes -= align(getBytes(access->buffer));
+    if (auto call = dyn_cast<exec::CallOp>(op))
       bytes += peaks[call.getCallee().str()];
-    }
     peak = std::max(peak, bytes);
   }
 
@@ -291,17 +262,61 @@ private:
     return {};
   }
 
-  int64_t getBytes(unsigned index) { return exec::getBytes(buffers[index].getResult().getType()); }
+  bool isFrame(Operation *op, unsigned index) {
+    auto call = dyn_cast<exec::CallOp>(op);
+    auto access = call && call.getFrame() ? getAccess(call.getFrame()) : std::nullopt;
+    return access && access->buffer == index;
+  }
+
+  /// What is live lies apart already: each touched buffer is compared with its neighbours there,
+  /// and with the others that are touched.
+  LogicalResult checkApart(Operation *op, const LiveBytes &live, const LiveBytes &touched) {
+    const LiveBytes::Ranges &others = live.getRanges();
+    for (auto it = touched.getRanges().begin(); it != touched.getRanges().end(); ++it) {
+      unsigned index = it->first;
+      auto next = others.lower_bound(index);
+      if (next != others.end() && next->first == index)
+        continue;
+      if (next != others.end() && failed(checkPair(op, index, next->first)))
+        return failure();
+      if (next != others.begin() && failed(checkPair(op, std::prev(next)->first, index)))
+        return failure();
+      for (auto &[other, ranges] : touched.getRanges())
+        if (other != index && failed(checkPair(op, std::min(index, other), std::max(index, other))))
+          return failure();
+    }
+    return success();
+  }
+
+  LogicalResult checkAllApart(Operation *op, const LiveBytes &live) {
+    const LiveBytes::Ranges &all = live.getRanges();
+    for (auto it = all.begin(); it != all.end(); ++it)
+      if (it != all.begin() && failed(checkPair(op, std::prev(it)->first, it->first)))
+        return failure();
+    return success();
+  }
+
+  /// `first` has the smaller number, thus no greater offset.
+  LogicalResult checkPair(Operation *op, unsigned first, unsigned second) {
+    Buffer &one = buffers[first], &other = buffers[second];
+    if (one.offset + one.bytes <= other.offset)
+      return success();
+    auto diagnostic = op->emitOpError("is at a point where two live buffers share bytes: one of ")
+                      << one.bytes << " bytes at offset " << one.offset << " and one at "
+                      << other.offset;
+    diagnostic.attachNote(one.op.getLoc()) << "the one";
+    diagnostic.attachNote(other.op.getLoc()) << "the other";
+    return diagnostic;
+  }
 
   exec::FunctionOp function;
   std::map<std::string, int64_t> &peaks;
   SymbolTable &symbols;
   DenseMap<Operation *, unsigned> indices;
-  std::vector<exec::BufferOp> buffers;
-  std::map<int64_t, std::set<unsigned>>
-      held;            ///< by slot, walking backwards from the wait to the start
-  Occupancy occupancy; ///< live buffers, those that collectives hold, and an op's own
-  int64_t peak = 0;
+  std::vector<Buffer> buffers;
+  std::map<int64_t, SmallVector<Access>>
+      held; ///< by slot, walking backwards from the wait to the start
+  int64_t persistentBytes = 0, peak = 0;
 };
 
 } // namespace

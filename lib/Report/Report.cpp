@@ -138,6 +138,11 @@ llvm::json::Object ulsc::report::makeMemory(ModuleOp module) {
         if (auto bytes = llvm::dyn_cast<IntegerAttr>(category.getValue()))
           row[category.getName().str()] = bytes.getInt();
     row["peak"] = int64_t(*function.getFrameBytes());
+    // The part that buffers share by their lifetimes, beside what no plan could be smaller than.
+    if (auto persistent = function->getAttrOfType<IntegerAttr>("exec.persistent_bytes"))
+      row["transient"] = int64_t(*function.getFrameBytes()) - persistent.getInt();
+    if (auto live = function->getAttrOfType<IntegerAttr>("exec.largest_live_bytes"))
+      row["largest_live"] = live.getInt();
   }
   return row;
 }

@@ -8,6 +8,7 @@
 
 #include "dialects/Exec/ExecOps.h"
 #include "dialects/Uls/Uls.h"
+#include "ulsc/Memory.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
@@ -73,6 +74,8 @@ public:
     document["collectives"] = copy("exec.collectives", /*isArray=*/true);
     auto slots = entry->getAttrOfType<IntegerAttr>("exec.collective_slots");
     document["collective_slots"] = slots ? slots.getInt() : 0;
+    if (exec::BufferOp staging = buffers.lookup(memory::kStagingName))
+      document["staging"] = buildStaging(staging);
     document["hyperparameters"] = json::Object{{"lr", 3e-4},      {"betas", json::Array{0.9, 0.95}},
                                                {"eps", 1e-8},     {"weight_decay", 0.1},
                                                {"momentum", 0.9}, {"clip_grad", 1.0}};
@@ -123,6 +126,11 @@ private:
     if (auto categories = entry.getCategories())
       arena["categories"] = toJson(*categories);
     return arena;
+  }
+
+  json::Object buildStaging(exec::BufferOp buffer) {
+    return json::Object{{"offset", static_cast<int64_t>(buffer.getOffset().value_or(0))},
+                        {"bytes", exec::getBytes(buffer.getResult().getType())}};
   }
 
   json::Value buildOptimizerGroups() {

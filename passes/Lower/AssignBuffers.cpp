@@ -6,6 +6,7 @@
 
 #include "passes/Lower/BufferEmitter.h"
 #include "passes/Lower/Passes.h"
+#include "ulsc/Memory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -44,6 +45,44 @@ static void splitConstants(Operation *function) {
   }
 }
 
+/// Bytes of the largest buffer that a collective of `module` reduces; 0 if none does.
+static int64_t getLargestReduction(ModuleOp module) {
+  int64_t largest = 0;
+  module.walk([&](exec::CollectiveStartOp start) {
+    if (!start.getReduction())
+      return;
+    for (Value input : start.getInputs())
+      largest = std::max(largest, exec::getBytes(cast<ShapedType>(input.getType())));
+  });
+  return largest;
+}
+
+/// The buffer in which the runtime receives what it reduces. For each slot two pieces, which are
+/// exchanged at a time, each as large as the largest reduction or as what is worth sending at once.
+static void createStaging(exec::FunctionOp entry, int64_t slots) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  int64_t largest = getLargestReduction(module), ranks = 1;
+  for (auto mesh : module.getOps<dist::MeshOp>())
+    for (dist::MeshAxisAttr axis : mesh.getMesh().getAxes())
+      ranks *= axis.getSize();
+  if (largest == 0 || ranks == 1)
+    return;
+  constexpr int64_t piecesInFlight = 2, largestPiece = int64_t(1) << 20, alignment = 64;
+  // Parts of ranks are rounded up to whole elements, of at most 8 bytes.
+  int64_t piece = std::min(llvm::alignTo(largest + 8 * ranks, alignment), uint64_t(largestPiece));
+  OpBuilder builder = OpBuilder::atBlockBegin(&entry.getBody().front());
+  // After what else persists.
+  for (auto other : entry.getBody().front().getOps<exec::BufferOp>())
+    if (other->hasAttr("exec.persistent"))
+      builder.setInsertionPointAfter(other);
+  auto buffer = exec::BufferOp::create(
+      builder, entry.getLoc(),
+      MemRefType::get({slots * piecesInFlight * piece}, builder.getI8Type()),
+      exec::CategoryAttr::get(builder.getContext(), exec::Category::Communication),
+      builder.getStringAttr(memory::kStagingName), IntegerAttr());
+  buffer->setAttr("exec.persistent", builder.getUnitAttr());
+}
+
 namespace {
 struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
   using AssignBuffersPassBase::AssignBuffersPassBase;
@@ -80,6 +119,7 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
       Builder builder(module.getContext());
       (*function)->setAttr("exec.collective_slots",
                            builder.getI64IntegerAttr(state.slots[kEntryName]));
+      createStaging(*function, state.slots[kEntryName]);
       (*function)->setAttr("exec.threads", builder.getI64IntegerAttr(threads));
       done.push_back(step);
     }

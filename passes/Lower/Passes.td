@@ -106,7 +106,7 @@ def AssignBuffersPass : Lower_Pass<"ulsc-assign-buffers"> {
     Requires formed kernels. Blocks become `exec.function`s that write into buffers among their arguments, the step the entry, the loop `scf.for`,
     collectives a start and a wait. Values share a buffer where one is the last reader of the other and the op allows it, along views, carried
     values, accumulators and persistent buffers; a copy is made where that fails. Numbers collectives and groups, in the module's attributes
-    `exec.collectives` and `exec.groups`.
+    `exec.collectives` and `exec.groups`, and gives the runtime a persistent buffer to receive reductions in.
 
     ```mlir
     uls.block @b(%x: tensor<4xf32>) -> (tensor<4xf32>) { %y = exec.apply @k(%x) … uls.yield %y }
@@ -122,7 +122,8 @@ def PlanMemoryPass : Lower_Pass<"ulsc-plan-memory"> {
   let summary = "gives every buffer its offset";
   let description = [{
     Requires assigned buffers. Callees first: their buffers get offsets in their frames, and each call a buffer for the callee's frame. In the entry,
-    persistent buffers come first and stay, the others share what follows by their lifetimes. Adds `offset`, `frame_bytes` and `categories`.
+    persistent buffers come first and stay, the others share what follows by their lifetimes; the arena is whole pages. Adds `offset`, `frame_bytes` and
+    `categories`.
   }];
   let options = [Option<"poison", "poison", "bool", /*default=*/"false",
                         "fill buffers with NaN after their last use, for tests">];

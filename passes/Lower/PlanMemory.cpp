@@ -36,7 +36,7 @@ public:
   explicit Lifetimes(exec::FunctionOp function) {
     function.walk<WalkOrder::PreOrder>([&](Operation *op) { points[op] = ++last; });
     function.walk([&](exec::CollectiveWaitOp wait) { waits.push_back(wait); });
-    function.walk([&](scf::ForOp loop) { loops[loop->getBlock()].push_back(loop); });
+    function.walk<WalkOrder::PostOrder>([&](scf::ForOp loop) { loops.push_back(loop); });
   }
 
   memory::Lifetime get(exec::BufferOp buffer) {
@@ -47,7 +47,7 @@ public:
     addUses(buffer.getResult(), buffer->getBlock(), lifetime);
     if (lifetime.last < 0)
       lifetime.first = lifetime.last = points.lookup(buffer);
-    addLoops(buffer, lifetime);
+    addLoops(lifetime);
     return lifetime;
   }
 
@@ -80,8 +80,8 @@ private:
   }
 
   /// Loops that the lifetime reaches into from outside.
-  void addLoops(exec::BufferOp buffer, memory::Lifetime &lifetime) {
-    for (scf::ForOp loop : loops.lookup(buffer->getBlock())) {
+  void addLoops(memory::Lifetime &lifetime) {
+    for (scf::ForOp loop : loops) {
       int64_t begin = points.lookup(loop), end = points.lookup(loop.getBody()->getTerminator());
       bool isInside = lifetime.first > begin && lifetime.last <= end;
       bool meets = lifetime.first <= end && lifetime.last >= begin;
@@ -94,7 +94,7 @@ private:
 
   DenseMap<Operation *, int64_t> points;
   SmallVector<exec::CollectiveWaitOp> waits; ///< in order
-  DenseMap<Block *, SmallVector<scf::ForOp>> loops;
+  SmallVector<scf::ForOp> loops;             ///< inner ones first
   int64_t last = 0;
 };
 
@@ -133,9 +133,12 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
     for (auto [buffer, offset] : llvm::zip_equal(transients, placement.offsets))
       setOffset(buffer, base + offset);
     Builder builder(&getContext());
-    function.setFrameBytesAttr(builder.getI64IntegerAttr(base + placement.bytes));
-    if (function.getEntry())
-      addCategories(function, base, placement.bytes);
+    int64_t frame = base + placement.bytes;
+    if (function.getEntry()) {
+      frame = llvm::alignTo(frame, memory::kPageBytes);
+      addCategories(function, base, frame - base);
+    }
+    function.setFrameBytesAttr(builder.getI64IntegerAttr(frame));
     if (poison)
       poisonDead(function, transients, lifetimes, points);
   }
@@ -146,6 +149,12 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
 
   static void addFrame(exec::CallOp call, exec::FunctionOp callee, exec::FunctionOp function) {
     int64_t bytes = callee.getFrameBytes().value_or(0);
+    // A plan made again replaces the one before.
+    if (auto old = call.getFrame() ? call.getFrame().getDefiningOp<exec::BufferOp>() : nullptr) {
+      call.getFrameMutable().clear();
+      if (old->use_empty())
+        old.erase();
+    }
     if (bytes == 0)
       return;
     OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());

@@ -158,8 +158,6 @@ void exportWeights(Communicator &communicator, const Manifest &manifest, const S
     makeDirectories(directory);
     if (!manifest.modelConfig.empty())
       writeFile(directory + "/config.json", manifest.modelConfig);
-    if (plan.size() > 1)
-      writeIndex(tensors, plan, directory);
   });
   try {
     size_t next = 0;
@@ -170,6 +168,11 @@ void exportWeights(Communicator &communicator, const Manifest &manifest, const S
   } catch (const Error &error) {
     endJob("export", error.what()); // the other ranks are sending and can't be told
   }
+  // Last, as it promises that all files are there.
+  onAllRanks(communicator, [&] {
+    if (isFirst && plan.size() > 1)
+      writeIndex(tensors, plan, directory);
+  });
 }
 
 } // namespace ulsc::runtime

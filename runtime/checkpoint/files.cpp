@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,11 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int64_t bufferBytes = int64_t(1) << 20;
-
-void announce(const std::string &what) {
-  if (ulsc_test_file_operation)
-    ulsc_test_file_operation(what.c_str());
-}
 
 [[noreturn]] void raiseErrno(const std::string &what, const std::string &path) {
   int code = errno;
@@ -66,7 +60,6 @@ uint64_t StreamHash::value() const {
 }
 
 FileWriter::FileWriter(const std::string &path) : path(path) {
-  announce("create " + path);
   file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0)
     raiseErrno("create", path);
@@ -95,7 +88,6 @@ void FileWriter::write(const void *data, int64_t bytes) {
 }
 
 void FileWriter::flush() {
-  announce("write " + path);
   for (size_t done = 0; done < buffer.size();) {
     ssize_t written = ::write(file, buffer.data() + done, buffer.size() - done);
     if (written < 0 && errno != EINTR)
@@ -107,15 +99,18 @@ void FileWriter::flush() {
 
 void FileWriter::finish() {
   flush();
-  announce("sync " + path);
   if (fsync(file) != 0)
     raiseErrno("sync", path);
-  close(file);
+  // Some file systems tell only here that there is no space.
+  int closed = close(file);
   file = -1;
+  if (closed != 0) {
+    unlink(path.c_str());
+    raiseErrno("close", path);
+  }
 }
 
 void makeDirectories(const std::string &path) {
-  announce("mkdir " + path);
   std::error_code code;
   fs::create_directories(path, code);
   if (code || !fs::is_directory(path, code))
@@ -125,7 +120,6 @@ void makeDirectories(const std::string &path) {
 }
 
 void syncDirectory(const std::string &path) {
-  announce("sync " + path);
   int directory = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0)
     raiseErrno("open", path);
@@ -136,13 +130,11 @@ void syncDirectory(const std::string &path) {
 }
 
 void publishDirectory(const std::string &from, const std::string &to) {
-  announce("rename " + from);
-  constexpr unsigned exchange = 2; // RENAME_EXCHANGE
   if (!fileExists(to)) {
     if (std::rename(from.c_str(), to.c_str()) != 0)
       raiseErrno("rename", from);
   } else {
-    if (syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), exchange) != 0)
+    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) != 0)
       raiseErrno("replace", to);
     removeDirectory(from);
   }
@@ -150,7 +142,6 @@ void publishDirectory(const std::string &from, const std::string &to) {
 }
 
 void publishFile(const std::string &from, const std::string &to) {
-  announce("rename " + from);
   if (std::rename(from.c_str(), to.c_str()) != 0)
     raiseErrno("rename", from);
 }
@@ -158,11 +149,9 @@ void publishFile(const std::string &from, const std::string &to) {
 void removeDirectory(const std::string &path, const std::string &first) {
   if (!fileExists(path))
     return;
-  announce("remove " + path);
   std::error_code code;
   if (!first.empty())
     fs::remove(fs::path(path) / first, code);
-  announce("remove rest of " + path);
   fs::remove_all(path, code);
   if (code)
     raise("can't remove '", path, "': ", code.message());

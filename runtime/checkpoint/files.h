@@ -67,7 +67,4 @@ bool fileExists(const std::string &path);
 
 } // namespace ulsc::runtime
 
-/// Defined by tests alone: called before each operation on the disk, to fail or to kill there.
-extern "C" void ulsc_test_file_operation(const char *what) __attribute__((weak));
-
 #endif // ULSC_RUNTIME_CHECKPOINT_FILES_H

@@ -23,15 +23,14 @@ public:
   /// Ranks on this machine.
   virtual int localRanks() const = 0;
 
-  /// Makes the communicators of the manifest's groups and the staging memory of its slots.
-  virtual void createGroups(const Manifest &manifest) = 0;
+  /// Makes the communicators of the manifest's groups, and its slots, which receive reductions in
+  /// the arena's staging.
+  virtual void createGroups(const Manifest &manifest, char *arena) = 0;
   virtual void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
                      int slot) = 0;
   virtual void wait(int slot) = 0;
   /// Lets started collectives advance. Cheap when there are none.
   virtual void progress() = 0;
-  /// Bytes that createGroups allocated outside the arena.
-  virtual int64_t stagingBytes() const = 0;
 
   virtual void barrier() = 0;
   virtual int64_t minimum(int64_t value) = 0;

@@ -50,7 +50,7 @@ int64_t MpiSlot::blockBegin(const Piece &piece, int rank) const {
 }
 
 char *MpiSlot::stagingOf(size_t piece) const {
-  return staging + static_cast<int64_t>(piece % piecesInFlight) * (stagingBytes / piecesInFlight);
+  return staging + static_cast<int64_t>(piece % piecesInFlight) * pieceBytes;
 }
 
 void MpiSlot::start(const ulsc_collective_desc &newDesc, void *const *newInputs,
@@ -173,13 +173,17 @@ void MpiSlot::cutReductions() {
     int64_t count = desc->elements[operand];
     // Uneven blocks are rounded up on the receiving side: leave room for one more element a rank.
     int64_t room = pieceBytes / dtypeSize(desc->dtypes[operand]);
-    int64_t length = std::max<int64_t>(1, room - group.ranks);
+    int64_t length = room - group.ranks;
+    if (length < 1)
+      endJob(name, concat("the manifest's staging leaves ", pieceBytes,
+                          " bytes for a piece of a reduction among ", group.ranks,
+                          " ranks, which is too little"));
     if (desc->kind == ULSC_REDUCE_SCATTER) {
       if (count % group.ranks)
         endJob(name, concat("a reduce-scatter of ", count, " elements among ", group.ranks,
                             " ranks is not possible"));
       count /= group.ranks;
-      length = std::max<int64_t>(1, room / group.ranks);
+      length = room / group.ranks;
     }
     for (int64_t begin = 0; begin < count; begin += length)
       pieces.push_back({operand, begin, std::min(length, count - begin), {}, {}});

@@ -33,12 +33,12 @@ struct MpiGroup {
 /// One collective between its start and its wait.
 class MpiSlot {
 public:
-  /// The largest piece of a reduction, and how many are exchanged at a time.
-  static constexpr int64_t pieceBytes = int64_t(1) << 20;
+  /// Pieces of a reduction that are exchanged at a time; each is received in its part of the
+  /// staging.
   static constexpr int64_t piecesInFlight = 2;
-  static constexpr int64_t stagingBytes = pieceBytes * piecesInFlight;
 
-  explicit MpiSlot(char *staging) : staging(staging) {}
+  MpiSlot(char *staging, int64_t stagingBytes)
+      : staging(staging), pieceBytes(stagingBytes / piecesInFlight) {}
 
   void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
              const MpiGroup &group, const std::string &name);
@@ -73,6 +73,7 @@ private:
   void announce(int level) const;
 
   char *staging;
+  int64_t pieceBytes;
   bool busy = false;
   const ulsc_collective_desc *desc = nullptr;
   std::vector<char *> inputs, outputs;

@@ -3,8 +3,6 @@
 #include "comm/mpi_collectives.h"
 #include "core/error.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -36,9 +34,8 @@ public:
   int rank() const override { return worldRank; }
   int ranks() const override { return worldRanks; }
   int localRanks() const override { return machineRanks; }
-  int64_t stagingBytes() const override { return staged; }
 
-  void createGroups(const Manifest &manifest) override {
+  void createGroups(const Manifest &manifest, char *arena) override {
     const Mesh &mesh = manifest.mesh;
     Shape coordinates = mesh.coordinates(worldRank);
     for (const std::vector<std::string> &axes : manifest.groups) {
@@ -57,7 +54,7 @@ public:
     }
     for (const CollectiveInfo &info : manifest.collectives)
       names.push_back(info.source.empty() ? info.kind : info.kind + " of " + info.source);
-    createSlots(manifest.collectiveSlots);
+    createSlots(manifest.collectiveSlots, arena + manifest.stagingOffset, manifest.stagingBytes);
   }
 
   void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
@@ -131,22 +128,14 @@ public:
   void finish() override { MPI_Finalize(); }
 
 private:
-  void createSlots(int64_t count) {
-    char *staging = nullptr;
-    if (worldRanks > 1 && count > 0) {
-      staged = count * MpiSlot::stagingBytes;
-      void *memory =
-          mmap(nullptr, staged, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (memory == MAP_FAILED)
-        raise("can't map ", staged, " bytes for communication");
-      staging = static_cast<char *>(memory);
-    }
+  void createSlots(int64_t count, char *staging, int64_t bytes) {
+    constexpr int64_t alignment = 64;
+    int64_t share = count ? bytes / count / alignment * alignment : 0;
     for (int64_t i = 0; i < count; ++i)
-      slots.emplace_back(staging ? staging + i * MpiSlot::stagingBytes : nullptr);
+      slots.emplace_back(staging + i * share, share);
   }
 
   int worldRank = 0, worldRanks = 1, machineRanks = 1;
-  int64_t staged = 0;
   int started = 0;
   std::vector<MpiGroup> groups;
   std::vector<std::string> names;

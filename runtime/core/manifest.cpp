@@ -188,6 +188,12 @@ void readCommunication(const json &document, Manifest &manifest) {
   for (const json &collective : document.value("collectives", json::array()))
     manifest.collectives.push_back({collective.value("kind", ""), collective.value("source", "")});
   manifest.collectiveSlots = document.value("collective_slots", int64_t(0));
+  json staging = document.value("staging", json::object());
+  manifest.stagingOffset = staging.value("offset", int64_t(0));
+  manifest.stagingBytes = staging.value("bytes", int64_t(0));
+  if (manifest.stagingOffset < 0 || manifest.stagingBytes < 0 ||
+      manifest.stagingOffset + manifest.stagingBytes > manifest.arenaBytes)
+    raise("the manifest's staging lies outside the arena");
 }
 
 } // namespace

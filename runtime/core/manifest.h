@@ -88,6 +88,8 @@ struct Manifest {
   std::vector<std::vector<std::string>> groups;
   std::vector<CollectiveInfo> collectives;
   int64_t collectiveSlots = 0;
+  /// Where reductions are received: a part of the arena, divided among the slots.
+  int64_t stagingOffset = 0, stagingBytes = 0;
   nlohmann::json hyperparameters;
 
   /// Null when the parameter has no tensor of that role.

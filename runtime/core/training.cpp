@@ -40,12 +40,12 @@ void Training::prepare() {
     if (!options.data.empty())
       data = std::make_unique<TokenFile>(options.data, manifest.vocabulary, manifest.batch.seq);
   });
-  communicator.createGroups(manifest);
+  communicator.createGroups(manifest, context.arena);
   context.control = &control;
   context.device = device.get();
   context.communicator = &communicator;
   if (isFirst())
-    printHeader(manifest, threadText, communicator.stagingBytes());
+    printHeader(manifest, threadText);
   seed = options.seed;
   fillState();
   fillControl();

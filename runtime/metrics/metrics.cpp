@@ -32,7 +32,7 @@ std::string byteText(int64_t bytes) {
   return text;
 }
 
-void printHeader(const Manifest &manifest, const std::string &threads, int64_t stagingBytes) {
+void printHeader(const Manifest &manifest, const std::string &threads) {
   const Batch &batch = manifest.batch;
   int64_t dataRanks = manifest.mesh.sizeOver(batch.dataAxes);
   std::printf("model    %s, %lld parameters, %s, %s\n", manifest.modelName.c_str(),
@@ -49,11 +49,8 @@ void printHeader(const Manifest &manifest, const std::string &threads, int64_t s
   std::string categories;
   for (const auto &[name, bytes] : manifest.arenaCategories)
     categories += concat(categories.empty() ? "" : ", ", name, " ", byteText(bytes));
-  std::printf("memory   %s of arena a rank%s%s", byteText(manifest.arenaBytes).c_str(),
+  std::printf("memory   %s a rank%s%s\n", byteText(manifest.arenaBytes).c_str(),
               categories.empty() ? "" : ": ", categories.c_str());
-  if (stagingBytes)
-    std::printf("; %s outside it for communication", byteText(stagingBytes).c_str());
-  std::printf("\n");
   std::fflush(stdout);
 }
 

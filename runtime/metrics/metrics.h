@@ -26,7 +26,7 @@ int64_t peakProcessBytes();
 std::string byteText(int64_t bytes);
 
 /// Prints model, mesh, batch, threads and memory.
-void printHeader(const Manifest &manifest, const std::string &threads, int64_t stagingBytes);
+void printHeader(const Manifest &manifest, const std::string &threads);
 
 /// Progress on standard output, and a JSON object per step in a file. Used on rank 0 alone.
 class Metrics {

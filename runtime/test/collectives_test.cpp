@@ -272,7 +272,10 @@ int main(int argc, char **argv) {
   for (const MeshAxis &axis : manifest.mesh.axes)
     manifest.groups[0].push_back(axis.name);
   manifest.collectiveSlots = 3;
-  communicator->createGroups(manifest);
+  // Two pieces of a mebibyte in flight a slot.
+  manifest.stagingBytes = manifest.collectiveSlots * (int64_t(2) << 20);
+  std::vector<char> staging(manifest.stagingBytes);
+  communicator->createGroups(manifest, staging.data());
   if (argc > 1) {
     measure(*communicator, std::atoll(argv[1]));
   } else {

@@ -6,11 +6,10 @@
 #include "ulsc/RuntimeABI.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #ifndef DP
 #define DP 1
@@ -20,6 +19,9 @@
 #endif
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
+
+// The first 32 KiB hold the program's own buffers, the rest is where reductions are received.
+#define ARENA_BYTES 2129920
 
 enum {
   batch = 8,
@@ -75,29 +77,29 @@ const char ulsc_manifest[] =
         TP) "}]},"
             "\"batch\":{\"global\":8,\"micro\":" MICRO_TEXT(
                 DP) ",\"microbatches\":2,\"seq\":16,\"data_axes\":[\"dp\"]},"
-                    "\"arena\":{\"bytes\":32768,\"threads\":4,\"categories\":{\"parameters\":4096,"
-                    "\"gradients\":4096,"
-                    "\"optimizer\":4096,\"temporaries\":20480}},"
-                    "\"inputs\":{\"tokens\":" INPUT("0") ",\"targets\":" INPUT(
-                        "8192") "},"
-                                "\"tensors\":[" TENSOR_W("parameter", "16384") "," TENSOR_W(
-                                    "moment1",
-                                    "20480") "," TENSOR_W("gradient",
-                                                          "24576") "," TENSOR_B("parameter",
-                                                                                "28672",
-                                                                                "bf16") "," TENSOR_B("master",
-                                                                                                     "28736",
-                                                                                                     "f32") "," TENSOR_B("moment1",
-                                                                                                                         "28800",
-                                                                                                                         "f32") "," TENSOR_B("gradient",
-                                                                                                                                             "28864",
-                                                                                                                                             "f32") "],"
-                                                                                                                                                    "\"groups_optimizer\":[{\"match\":\"*\",\"weight_decay_scale\":1,\"lr_scale\":1},"
-                                                                                                                                                    "{\"match\":\"bias\",\"weight_decay_scale\":0.5,\"lr_scale\":0.5}],"
-                                                                                                                                                    "\"groups\":[{\"axes\":[\"dp\",\"tp\"]},{\"axes\":[\"dp\"]},{\"axes\":[\"tp\"]}],"
-                                                                                                                                                    "\"collectives\":[{\"kind\":\"all_reduce\",\"source\":\"loss\"},{\"kind\":\"all_reduce\",\"source\":\"gradients\"},"
-                                                                                                                                                    "{\"kind\":\"all_reduce\",\"source\":\"norm\"}],"
-                                                                                                                                                    "\"collective_slots\":2,\"hyperparameters\":{\"lr\":0.5,\"momentum\":0.9,\"weight_decay\":0,\"clip_grad\":0}}";
+                    "\"arena\":{\"bytes\":" TEXT(
+                        ARENA_BYTES) ",\"threads\":4,\"categories\":{\"parameters\":4096,"
+                                     "\"gradients\":4096,"
+                                     "\"optimizer\":4096,\"temporaries\":20480,\"communication\":"
+                                     "2097152}},"
+                                     "\"inputs\":{\"tokens\":" INPUT("0") ",\"targets\":" INPUT(
+                                         "8192") "},"
+                                                 "\"tensors\":[" TENSOR_W("parameter", "16384") "," TENSOR_W("moment1", "20480") "," TENSOR_W("gradient", "24576") "," TENSOR_B(
+                                                     "parameter", "28672",
+                                                     "bf16") "," TENSOR_B("master", "28736",
+                                                                          "f32") "," TENSOR_B("mome"
+                                                                                              "nt1",
+                                                                                              "2880"
+                                                                                              "0",
+                                                                                              "f32") "," TENSOR_B("gradient",
+                                                                                                                  "28864",
+                                                                                                                  "f32") "],"
+                                                                                                                         "\"groups_optimizer\":[{\"match\":\"*\",\"weight_decay_scale\":1,\"lr_scale\":1},"
+                                                                                                                         "{\"match\":\"bias\",\"weight_decay_scale\":0.5,\"lr_scale\":0.5}],"
+                                                                                                                         "\"groups\":[{\"axes\":[\"dp\",\"tp\"]},{\"axes\":[\"dp\"]},{\"axes\":[\"tp\"]}],"
+                                                                                                                         "\"collectives\":[{\"kind\":\"all_reduce\",\"source\":\"loss\"},{\"kind\":\"all_reduce\",\"source\":\"gradients\"},"
+                                                                                                                         "{\"kind\":\"all_reduce\",\"source\":\"norm\"}],"
+                                                                                                                         "\"collective_slots\":2,\"staging\":{\"offset\":32768,\"bytes\":2097152},\"hyperparameters\":{\"lr\":0.5,\"momentum\":0.9,\"weight_decay\":0,\"clip_grad\":0}}";
 
 static void reduce(ulsc_context *context, int group, int identifier, float *values, int64_t count,
                    int slot) {
@@ -158,11 +160,19 @@ static void updateBias(ulsc_context *context) {
   }
 }
 
+// Says when it begins and when a signal comes, so that a test need not guess.
+static void sleepIn(int64_t step, int milliseconds) {
+  struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+  fprintf(stderr, "in step %lld\n", (long long)step);
+  while (nanosleep(&left, &left) != 0)
+    fprintf(stderr, "interrupted in step %lld\n", (long long)step);
+}
+
 void ulsc_step(ulsc_context *context) {
   ulsc_control *control = context->control;
   const char *sleep = getenv("FAKE_SLEEP_MS"), *nan = getenv("FAKE_NAN_AT");
   if (sleep)
-    usleep(1000 * atoi(sleep));
+    sleepIn(control->step + 1, atoi(sleep));
   float *scratch = (float *)(context->arena + scratchAt);
   float *gradient = (float *)(context->arena + gradientAt),
         *master = (float *)(context->arena + masterAt);
@@ -185,17 +195,4 @@ void ulsc_step(ulsc_context *context) {
   control->grad_norm = sqrtf(scratch[2] + 2 * biasLoss);
   control->valid_count = batch * seq;
   control->stop_count = scratch[1];
-}
-
-// The runtime calls this before each operation on a file that a crash could leave half done.
-void ulsc_test_file_operation(const char *what) {
-  static int count = 0;
-  const char *killAt = getenv("FAKE_KILL_AT"), *killRank = getenv("FAKE_KILL_RANK");
-  const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-  if (killRank && rank && strcmp(killRank, rank) != 0)
-    return;
-  if (killAt && ++count == atoi(killAt)) {
-    fprintf(stderr, "killed before %s\n", what);
-    kill(getpid(), SIGKILL);
-  }
 }

@@ -251,8 +251,7 @@ TEST_P(Communication, ReportEqualsWhatTravelled) {
   std::filesystem::path directory = report.parent_path();
   train(program, c.ranks(),
         {"--data", goldenDirectory(c.model) / "tokens.bin", "--steps", std::to_string(kSteps)},
-        {{"LD_PRELOAD", std::string(ULSC_BUILD_DIR) + "/lib/libulsc_pmpi_shim.so"},
-         {"ULSC_PMPI_OUT", directory / "pmpi.%r.json"}});
+        preload("ulsc_pmpi_shim", {{"ULSC_PMPI_OUT", directory / "pmpi.%r.json"}}));
   json manifest = json::parse(run({program, "--describe"}).output);
   TrafficByReason expected = reported(readJson(report), kSteps);
   ASSERT_FALSE(expected.empty());

@@ -20,9 +20,9 @@ exec.function private @inner(%x: memref<16xf32>, %y: memref<16xf32>) {
   exec.return
 }
 
-// What persists comes first.
+// What persists comes first; an arena is whole pages.
 // CHECK-LABEL: exec.function @ulsc_step
-// CHECK-SAME: frame_bytes = 192 : i64
+// CHECK-SAME: frame_bytes = 4096 : i64
 // CHECK: exec.buffer {{ ?}}temporaries offset(64) : memref<128xi8>
 // CHECK: exec.buffer {{ ?}}parameters "w" offset(0) {exec.persistent} : memref<16xf32>
 // CHECK: exec.call @inner(%{{.*}}, %{{.*}}) frame(%{{.*}} : memref<128xi8>)

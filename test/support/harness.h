@@ -3,8 +3,10 @@
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===---------------------------------------------------------------------------------------===//
-#ifndef ULSC_TEST_E2E_HARNESS_H
-#define ULSC_TEST_E2E_HARNESS_H
+#ifndef ULSC_TEST_SUPPORT_HARNESS_H
+#define ULSC_TEST_SUPPORT_HARNESS_H
+
+#include "process.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,17 +16,6 @@
 #include <vector>
 
 namespace ulsc::test {
-
-using Words = std::vector<std::string>;
-using Environment = std::map<std::string, std::string>;
-
-struct Outcome {
-  int exitCode = 0; ///< 128 + n when killed by signal n
-  std::string output;
-};
-
-/// Runs a command with stdout and stderr together; ended with SIGKILL after `timeoutSeconds`.
-Outcome run(const Words &command, const Environment &environment = {}, int timeoutSeconds = 300);
 
 /// A directory below the build folder that is empty at first.
 std::filesystem::path scratchDirectory(const std::string &name);
@@ -37,8 +28,13 @@ std::filesystem::path goldenDirectory(const std::string &model);
 std::filesystem::path compile(const std::filesystem::path &model, const Words &arguments,
                               const std::filesystem::path &report = {});
 
-/// Command that starts `ranks` processes of a program.
-Words launch(const std::filesystem::path &program, int ranks, const Words &arguments);
+/// Command that starts `ranks` processes of a program, one thread each. `environment` is theirs,
+/// not the launcher's.
+Words launch(const std::filesystem::path &program, int ranks, const Words &arguments,
+             const Environment &environment = {});
+
+/// Preloads a library of `test/shim` into a program.
+Environment preload(const std::string &shim, const Environment &environment);
 
 /// One step's line of a metrics file.
 struct StepMetrics {
@@ -54,6 +50,12 @@ std::vector<StepMetrics> train(const std::filesystem::path &program, int ranks, 
 std::vector<StepMetrics> readMetrics(const std::filesystem::path &file);
 
 nlohmann::json readJson(const std::filesystem::path &file);
+
+/// All bytes of a file; fails the test when it can't be read.
+std::string readBytes(const std::filesystem::path &file);
+
+/// Names in a directory, sorted; none when it does not exist.
+std::vector<std::string> listDirectory(const std::filesystem::path &directory);
 
 /// A whole logical tensor, put together from the slices of all ranks.
 struct Tensor {
@@ -74,4 +76,4 @@ double relativeDifference(double a, double b);
 
 } // namespace ulsc::test
 
-#endif // ULSC_TEST_E2E_HARNESS_H
+#endif // ULSC_TEST_SUPPORT_HARNESS_H

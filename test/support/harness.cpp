@@ -8,89 +8,19 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <csignal>
-#include <cstdlib>
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <functional>
-#include <sstream>
+#include <iterator>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace ulsc::test;
 namespace fs = std::filesystem;
 
-/// Environment of every process: more ranks than cores, and root in containers, are normal in
-/// tests.
-static Environment baseEnvironment() {
-  return {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-          {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-          {"OMPI_MCA_mpi_yield_when_idle", "1"}};
-}
-
-[[noreturn]] static void execute(const Words &command, const Environment &environment, int output) {
-  ::dup2(output, 1);
-  ::dup2(output, 2);
-  ::setpgid(0, 0);
-  ::unsetenv("OMP_NUM_THREADS");
-  for (const auto &[name, value] : environment)
-    ::setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char *> words;
-  for (const std::string &word : command)
-    words.push_back(const_cast<char *>(word.c_str()));
-  words.push_back(nullptr);
-  ::execvp(words[0], words.data());
-  ::_exit(127);
-}
-
-/// Reads until end of file or the deadline; returns whether the deadline passed.
-static bool drain(int input, std::string &text, int timeoutSeconds) {
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(timeoutSeconds);
-  char buffer[65536];
-  while (true) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0)
-      return true;
-    pollfd wanted{input, POLLIN, 0};
-    if (::poll(&wanted, 1, static_cast<int>(left.count())) <= 0)
-      continue;
-    ssize_t count = ::read(input, buffer, sizeof(buffer));
-    if (count <= 0)
-      return false;
-    text.append(buffer, count);
-  }
-}
-
-Outcome ulsc::test::run(const Words &command, const Environment &environment, int timeoutSeconds) {
-  Environment all = baseEnvironment();
-  for (const auto &[name, value] : environment)
-    all[name] = value;
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return {127, "no pipe"};
-  pid_t child = ::fork();
-  if (child == 0)
-    execute(command, all, ends[1]);
-  ::close(ends[1]);
-  Outcome outcome;
-  if (drain(ends[0], outcome.output, timeoutSeconds)) {
-    ::kill(-child, SIGKILL);
-    outcome.output += "\n[ended after " + std::to_string(timeoutSeconds) + " s]\n";
-  }
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  outcome.exitCode = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
-
 fs::path ulsc::test::scratchDirectory(const std::string &name) {
-  fs::path directory = fs::path(ULSC_BUILD_DIR) / "test" / "e2e" / "scratch" / name;
+  fs::path directory = fs::path(ULSC_BUILD_DIR) / "test" / "scratch" / name;
   fs::remove_all(directory);
   fs::create_directories(directory);
   return directory;
@@ -118,7 +48,7 @@ fs::path ulsc::test::compile(const fs::path &model, const Words &arguments,
   };
   std::string key =
       model.string() + "\n" + joined(arguments) + "\n" + stamp(compiler) + stamp(runtime);
-  fs::path directory = fs::path(ULSC_BUILD_DIR) / "test" / "e2e" / "programs";
+  fs::path directory = fs::path(ULSC_BUILD_DIR) / "test" / "programs";
   fs::create_directories(directory);
   fs::path program = directory / std::to_string(std::hash<std::string>{}(key));
   fs::path programReport = program.string() + ".report.json";
@@ -134,13 +64,27 @@ fs::path ulsc::test::compile(const fs::path &model, const Words &arguments,
   return program;
 }
 
-Words ulsc::test::launch(const fs::path &program, int ranks, const Words &arguments) {
+Words ulsc::test::launch(const fs::path &program, int ranks, const Words &arguments,
+                         const Environment &environment) {
   Words command;
   if (ranks > 1)
     command = {"mpirun", "-np", std::to_string(ranks), "--oversubscribe"};
+  else if (!environment.empty())
+    command = {"env"};
+  for (const auto &[name, value] : environment) {
+    if (ranks > 1)
+      command.push_back("-x");
+    command.push_back(name + "=" + value);
+  }
   command.insert(command.end(), {program, "--threads", "1"});
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
+}
+
+Environment ulsc::test::preload(const std::string &shim, const Environment &environment) {
+  Environment all = environment;
+  all["LD_PRELOAD"] = fs::path(ULSC_BUILD_DIR) / "lib" / ("lib" + shim + ".so");
+  return all;
 }
 
 std::vector<StepMetrics> ulsc::test::readMetrics(const fs::path &file) {
@@ -160,8 +104,8 @@ std::vector<StepMetrics> ulsc::test::train(const fs::path &program, int ranks, W
       scratchDirectory("metrics-" + std::to_string(::getpid()) + "-" + std::to_string(runs++)) /
       "metrics.jsonl";
   arguments.insert(arguments.end(), {"--metrics", metrics});
-  Words command = launch(program, ranks, arguments);
-  Outcome outcome = run(command, environment);
+  Words command = launch(program, ranks, arguments, environment);
+  Outcome outcome = run(command);
   EXPECT_EQ(outcome.exitCode, 0) << joined(command) << "\n" << outcome.output;
   return readMetrics(metrics);
 }
@@ -169,6 +113,21 @@ std::vector<StepMetrics> ulsc::test::train(const fs::path &program, int ranks, W
 nlohmann::json ulsc::test::readJson(const fs::path &file) {
   std::ifstream stream(file);
   return nlohmann::json::parse(stream);
+}
+
+std::string ulsc::test::readBytes(const fs::path &file) {
+  std::ifstream stream(file, std::ios::binary);
+  EXPECT_TRUE(stream.good()) << file;
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+std::vector<std::string> ulsc::test::listDirectory(const fs::path &directory) {
+  std::vector<std::string> names;
+  if (fs::exists(directory))
+    for (const fs::directory_entry &entry : fs::directory_iterator(directory))
+      names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 double ulsc::test::relativeDifference(double a, double b) {

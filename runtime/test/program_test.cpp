@@ -1,0 +1,199 @@
+// What whole runs compute, write and refuse, on hand-written programs.
+#include "fake_run.h"
+
+#include <cstring>
+#include <set>
+
+using namespace ulsc::test;
+using nlohmann::json;
+
+namespace {
+
+using Program = FakeRun;
+
+json headerOf(const std::string &safetensors) {
+  uint64_t length = 0;
+  std::memcpy(&length, safetensors.data(), 8);
+  return json::parse(safetensors.substr(8, length));
+}
+
+std::string safetensors(const json &header, size_t bytes) {
+  std::string text = header.dump();
+  uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char *>(&length), 8) + text + std::string(bytes, '\0');
+}
+
+size_t countPart(const std::string &text, const std::string &part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+// What a run computes.
+
+TEST_F(Program, MeshesAgree) {
+  std::map<std::string, std::vector<StepMetrics>> steps;
+  std::map<std::string, std::map<std::string, Tensor>> gradients;
+  for (std::string mesh : {"1x1", "2x1", "1x2", "2x2"}) {
+    runProgram(mesh, {"--steps", "4", "--metrics", path(mesh), "--dump-gradients",
+                      path("gradients-" + mesh)});
+    steps[mesh] = metrics(mesh);
+    gradients[mesh] = readSlices(path("gradients-" + mesh), "step-4-");
+    ASSERT_EQ(steps[mesh].size(), 4u);
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR(steps[mesh][i].loss, steps["1x1"][i].loss, 1e-5) << mesh;
+      EXPECT_NEAR(steps[mesh][i].gradNorm, steps["1x1"][i].gradNorm, 1e-5) << mesh;
+    }
+    size_t elements = 0;
+    ASSERT_EQ(gradients[mesh].size(), 2u);
+    for (const auto &[name, tensor] : gradients["1x1"]) {
+      const Tensor &other = gradients[mesh][name];
+      ASSERT_EQ(other.shape, tensor.shape) << name;
+      for (size_t i = 0; i < tensor.values.size(); ++i, ++elements)
+        EXPECT_NEAR(other.values[i], tensor.values[i], 1e-6) << mesh << " " << name << " " << i;
+    }
+    EXPECT_EQ(elements, 203u);
+  }
+}
+
+TEST_F(Program, Metrics) {
+  runProgram("2x1", {"--steps", "3", "--metrics", path("m"), "--lr-schedule", "linear",
+                     "--warmup-steps", "1", "--lr", "0.4"});
+  std::vector<StepMetrics> records = metrics("m");
+  ASSERT_EQ(records.size(), 3u);
+  const double rates[] = {0.4, 0.4, 0.2};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(records[i].step, i + 1);
+    EXPECT_EQ(records[i].all["tokens_consumed"], 128 * (i + 1));
+    EXPECT_NEAR(records[i].all["lr"], rates[i], 1e-6);
+  }
+  json first = records[0].all;
+  json manifest = json::parse(run({programOf("2x1"), "--describe"}).output);
+  EXPECT_EQ(first["peak_memory_bytes"], manifest["arena"]["bytes"]);
+  EXPECT_TRUE(first["exposed_comm_ms"].contains("all_reduce"));
+  for (const char *key : {"tokens_per_s", "tokens_per_s_per_device", "step_ms", "input_wait_ms",
+                          "process_memory_bytes"})
+    EXPECT_TRUE(first.contains(key)) << key;
+}
+
+// Weights.
+
+TEST_F(Program, WeightsRoundTrip) {
+  runProgram("2x2", {"--steps", "2", "--export-hf", path("a")});
+  std::string exported = readBytes(path("a/model.safetensors"));
+  json header = headerOf(exported);
+  EXPECT_EQ(header["__metadata__"], json({{"format", "pt"}}));
+  EXPECT_EQ(header["table.weight"]["shape"], json({50, 4}));
+  EXPECT_EQ(readBytes(path("a/config.json")), "{\"model_type\": \"fake\"}");
+  runWithoutData("1x2", {"--weights", path("a"), "--steps", "0", "--export-hf", path("b")});
+  EXPECT_TRUE(readBytes(path("b/model.safetensors")) == exported);
+}
+
+TEST_F(Program, WeightsThatDoNotFit) {
+  auto tensor = [](std::vector<int> shape, int bytes) {
+    return json{{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {0, bytes}}};
+  };
+  write("w", safetensors({{"model.bias", tensor({4}, 16)},
+                          {"h.0.attn.bias", tensor({1}, 4)},
+                          {"other", tensor({1}, 4)}},
+                         16));
+  std::string errors = runProgram("2x1", {"--steps", "1", "--weights", path("w")}, 1);
+  for (const char *part : {"missing table.weight [50, 4]",
+                           "model.bias is [4], but the model has [3]", "unknown other"})
+    EXPECT_EQ(countPart(errors, part), 1u) << part << "\n" << errors;
+  EXPECT_EQ(countPart(errors, "attn.bias"), 0u) << errors;
+  std::filesystem::create_directories(path("d"));
+  expectPart(runProgram("1x1", {"--steps", "1", "--weights", path("d")}, 1),
+             "neither model.safetensors nor");
+}
+
+// What independent counters see.
+
+TEST_F(Program, BytesOnTheWire) {
+  run(command("2x2", {"--data", tokens, "--steps", "3"},
+              preload("ulsc_pmpi_shim", {{"ULSC_PMPI_OUT", path("pmpi.%r")}})));
+  struct Expected {
+    const char *identifier;
+    int64_t bytes; ///< of one call
+    int ranks;     ///< of its group
+  };
+  for (int rank = 0; rank < 4; ++rank) {
+    json report = readJson(path("pmpi." + std::to_string(rank)));
+    EXPECT_EQ(report["ranks"], 4);
+    for (Expected e : {Expected{"0", 8, 4}, {"1", 26 * 4 * 4, 2}, {"2", 4, 2}}) {
+      const json &entry = report["collectives"][e.identifier];
+      EXPECT_EQ(entry["calls"], 3);
+      EXPECT_EQ(entry["bytes"], 3 * e.bytes);
+      EXPECT_NEAR(entry["wire_bytes"], 3.0 * e.bytes * 2 * (e.ranks - 1) / e.ranks, 1e-6);
+    }
+  }
+}
+
+TEST_F(Program, Allocations) {
+  json manifest = json::parse(run({programOf("2x1"), "--describe"}).output);
+  int64_t arena = (manifest["arena"]["bytes"].get<int64_t>() + 4095) / 4096 * 4096;
+  run(command("2x1", {"--data", tokens, "--steps", "3"},
+              preload("ulsc_alloc_shim", {{"ULSC_ALLOC_OUT", path("alloc.%r")}})));
+  for (int rank = 0; rank < 2; ++rank) {
+    json report = readJson(path("alloc." + std::to_string(rank)));
+    // The arena alone, in whole pages.
+    EXPECT_EQ(report["callers"]["program"]["peak_bytes"], arena);
+    EXPECT_EQ(report["regions"], json::array({{{"bytes", arena}, {"caller", "program"}}}));
+    EXPECT_GT(report["peak_rss_bytes"], 1 << 20);
+  }
+}
+
+// What a user gets wrong.
+
+TEST_F(Program, Flags) {
+  const std::pair<Words, const char *> cases[] = {
+      {{"--stps", "1"}, "the nearest is '--steps'"},
+      {{"--steps", "1", "--shuffle"}, "'--shuffle' is not supported"},
+      {{"--steps", "1", "--lr-schedule", "cosin"}, "nearest is 'cosine'"},
+      {{"--steps", "1", "--betas", "0.9"}, "needs two"},
+      {{"--steps", "1", "--lr", "fast"}, "--lr"},
+      {{"--steps", "0"}, "at least 1"},
+      {{"--steps", "1", "--dropout", "0.1"}, "compiled without dropout"},
+      {{"--steps", "1", "--resume", "auto"}, "needs '--save DIR'"},
+      {{"--steps", "1", "stray"}, "unexpected argument 'stray'"}};
+  for (const auto &[flags, part] : cases)
+    expectPart(runProgram("1x1", flags, 2), part);
+  runProgram("1x1",
+             {"--steps", "1", "--betas", "0.8,0.9", "--lr=1e-2", "--seed", "1", "--seed", "2"});
+  EXPECT_EQ(json::parse(runWithoutData("1x1", {"--describe"}))["schema"], "ulsc.manifest/1");
+}
+
+TEST_F(Program, Ranks) {
+  Outcome outcome = run({programOf("2x1"), "--data", tokens, "--steps", "1"});
+  EXPECT_EQ(outcome.exitCode, 1);
+  expectPart(outcome.output, "2 ranks, but was started with 1; run 'mpirun -np 2");
+}
+
+TEST_F(Program, TokenFiles) {
+  auto bytes = [](size_t count, char even) {
+    std::string text(count, '\0');
+    for (size_t i = 0; i < count; i += 2)
+      text[i] = even;
+    return text;
+  };
+  const std::pair<std::string, const char *> cases[] = {
+      {"", "holds 0 tokens"},
+      {bytes(33, 0), "has 33 bytes"},
+      {bytes(32, 0), "at least 17 tokens"},
+      {bytes(40, 1) + std::string("\x32\0", 2) + bytes(40, 0), "holds id 50 at byte 40"}};
+  for (const auto &[content, part] : cases) {
+    write("bad.bin", content);
+    expectPart(runWithoutData("1x1", {"--data", path("bad.bin"), "--steps", "1"}, 1), part);
+  }
+  expectPart(runWithoutData("1x1", {"--data", directory, "--steps", "1"}, 1), "is a directory");
+  expectPart(runWithoutData("1x1", {"--data", path("none"), "--steps", "1"}, 1), "No such file");
+}
+
+TEST_F(Program, Threads) {
+  Outcome outcome =
+      run({"env", "OMP_NUM_THREADS=64", programOf("1x1"), "--data", tokens, "--steps", "1"});
+  expectPart(outcome.output, "OMP_NUM_THREADS=64 is not used");
+}
+
+} // namespace

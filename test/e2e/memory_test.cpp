@@ -1,0 +1,161 @@
+//===- memory_test.cpp - The planned memory is what ranks take
+//---------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "harness.h"
+
+#include <gtest/gtest.h>
+
+using namespace ulsc::test;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Case {
+  std::string model, mesh;
+  int ranks, microbatches;
+};
+
+std::ostream &operator<<(std::ostream &stream, const Case &c) {
+  return stream << c.model << " " << c.mesh << ", " << c.microbatches << " microbatches";
+}
+
+/// The report's one row: without pipeline stages all ranks are alike.
+json memoryRow(const fs::path &report) {
+  json document = readJson(report);
+  EXPECT_EQ(document["memory"].size(), 1u);
+  return document["memory"][0];
+}
+
+/// What a process may have beside its arena: libraries, MPI's buffers, GEMM scratch.
+int64_t largestProcess(int64_t peak) { return peak + peak / 20 + (int64_t(200) << 20); }
+
+void expectCategoriesToSumUp(const json &row) {
+  int64_t sum = 0;
+  for (const char *category :
+       {"parameters", "gradients", "optimizer", "activations", "temporaries", "communication"})
+    sum += row[category].get<int64_t>();
+  EXPECT_EQ(sum, row["peak"]);
+}
+
+/// Runs with the allocation shim and compares every rank with the plan.
+void expectPlanned(const fs::path &program, int ranks, const json &row, const fs::path &directory,
+                   const fs::path &tokens) {
+  int64_t peak = row["peak"];
+  std::vector<StepMetrics> steps =
+      train(program, ranks, {"--data", tokens, "--steps", "2"},
+            preload("ulsc_alloc_shim", {{"ULSC_ALLOC_OUT", directory / "alloc.%r"}}));
+  for (int rank = 0; rank < ranks; ++rank) {
+    json seen = readJson(directory / ("alloc." + std::to_string(rank)));
+    ASSERT_GT(peak, seen["threshold"]) << "the model is too small for the shim";
+    // The arena is all that the program itself ever takes.
+    EXPECT_EQ(seen["callers"]["program"]["peak_bytes"], peak) << "rank " << rank;
+    EXPECT_EQ(seen["callers"]["program"]["allocations"], 1) << "rank " << rank;
+    EXPECT_EQ(seen["regions"][0]["bytes"], peak) << "rank " << rank;
+    EXPECT_LE(seen["peak_rss_bytes"].get<int64_t>(), largestProcess(peak)) << "rank " << rank;
+  }
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(steps.back().all["peak_memory_bytes"], peak);
+  EXPECT_LE(steps.back().all["process_memory_bytes"].get<int64_t>(), largestProcess(peak));
+}
+
+class Memory : public testing::TestWithParam<Case> {};
+
+TEST_P(Memory, ReportIsWhatRanksAllocate) {
+  const Case &c = GetParam();
+  fs::path directory = scratchDirectory("memory-" + c.model + c.mesh), model;
+  model = goldenDirectory(c.model);
+  Words flags{"--seq", "32", "--batch", "16", "--microbatches", std::to_string(c.microbatches)};
+  if (!c.mesh.empty())
+    flags.insert(flags.end(), {"--mesh", c.mesh});
+  fs::path program = compile(model, flags, directory / "report.json");
+  json row = memoryRow(directory / "report.json");
+  expectCategoriesToSumUp(row);
+  expectPlanned(program, c.ranks, row, directory, model / "tokens.bin");
+}
+
+INSTANTIATE_TEST_SUITE_P(Meshes, Memory,
+                         testing::Values(Case{"llama", "", 1, 1}, Case{"llama", "dp=2", 2, 4},
+                                         Case{"llama", "dp=2,tp=2", 4, 4}, Case{"gpt2", "", 1, 4},
+                                         Case{"gpt2", "tp=2", 2, 1},
+                                         Case{"gpt2", "dp=2,tp=2", 4, 1},
+                                         Case{"llama-bias-tied", "dp=2,tp=2", 4, 1}));
+
+/// A model whose state is large beside everything else: a second copy of any of it would show.
+TEST(MemoryOfProcesses, StaysNearThePlanOfGpt2) {
+  fs::path directory = scratchDirectory("memory-gpt2-124m");
+  fs::path model = fs::path(ULSC_SOURCE_DIR) / "test" / "Frontend" / "models" / "gpt2.json";
+  fs::path program = compile(model, {"--seq", "32", "--batch", "1"}, directory / "report.json");
+  json row = memoryRow(directory / "report.json");
+  expectPlanned(program, 1, row, directory, goldenDirectory("gpt2") / "tokens.bin");
+}
+
+//===---------------------------------------------------------------------------------------===//
+// How good the plan is
+//===---------------------------------------------------------------------------------------===//
+
+struct PlanCase {
+  std::string model; ///< below test/
+  std::string mesh, seq, microbatches;
+};
+
+std::ostream &operator<<(std::ostream &stream, const PlanCase &c) {
+  return stream << c.model << " " << c.mesh;
+}
+
+class MemoryPlan : public testing::TestWithParam<PlanCase> {};
+
+/// The part that buffers share, against the largest sum of live bytes that the second analysis
+/// found (lib/Memory/CheckPlan.cpp).
+TEST_P(MemoryPlan, TransientPartIsNearTheLiveBytes) {
+  const PlanCase &c = GetParam();
+  fs::path directory = scratchDirectory("memory-plan");
+  Words command{fs::path(ULSC_BUILD_DIR) / "bin" / "ulsc",
+                "compile",
+                fs::path(ULSC_SOURCE_DIR) / "test" / c.model,
+                "--seq",
+                c.seq,
+                "--batch",
+                "32",
+                "--microbatches",
+                c.microbatches,
+                "--emit",
+                "exec",
+                "-o",
+                directory / "exec.mlir",
+                "--report",
+                directory / "report.json"};
+  if (!c.mesh.empty())
+    command.insert(command.end(), {"--mesh", c.mesh});
+  Outcome outcome = run(command);
+  ASSERT_EQ(outcome.exitCode, 0) << outcome.output;
+  json row = memoryRow(directory / "report.json");
+  expectCategoriesToSumUp(row);
+  double transient = row["transient"], live = row["largest_live"];
+  ASSERT_GT(live, 0);
+  EXPECT_GE(transient, live) << "one of the two analyses is wrong";
+  EXPECT_LE(transient, 1.03 * live);
+  RecordProperty("ratio", std::to_string(transient / live));
+}
+
+std::vector<PlanCase> planCases() {
+  std::vector<PlanCase> cases;
+  for (const char *microbatches : {"1", "4"}) {
+    for (const char *model : {"golden/llama", "golden/gpt2"})
+      for (const char *mesh : {"", "dp=2", "tp=2", "dp=2,tp=2"})
+        cases.push_back({model, mesh, "32", microbatches});
+    for (const char *mesh : {"", "dp=8", "dp=2,tp=4"})
+      cases.push_back({"Frontend/models/gpt2.json", mesh, "1024", microbatches});
+    for (const char *mesh : {"dp=8", "tp=8", "dp=4,tp=4"})
+      cases.push_back({"Frontend/models/llama-3.1-8b.json", mesh, "2048", microbatches});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, MemoryPlan, testing::ValuesIn(planCases()));
+
+} // namespace
