@@ -7,8 +7,8 @@
 // Dynamic storage allocation with known lifetimes. Buffers are placed one after the other, each at
 // the lowest gap (or the tightest one) among those that it meets in time; what matters is the
 // order. Large and long-lived first is close to the bound for what training steps look like: a
-// stack of saved values with short-lived buffers at its top. Where it is not, the buffers that
-// reach the top are moved to the front of the order and everything is placed again.
+// stack of saved values with short-lived buffers at its top. Where it is not, other orders are
+// searched.
 //
 //===---------------------------------------------------------------------------------------===//
 
@@ -122,19 +122,77 @@ static std::vector<llvm::SmallVector<unsigned>> getOrders(llvm::ArrayRef<Lifetim
   };
 }
 
-/// Moves the buffers that reach past `bound`, and at random a few others, towards the front.
-static void perturb(llvm::SmallVectorImpl<unsigned> &order, llvm::ArrayRef<Lifetime> lifetimes,
-                    const Placement &placement, int64_t bound, std::mt19937 &random) {
-  for (size_t i = 1; i < order.size(); ++i) {
-    unsigned index = order[i];
-    bool isHigh = placement.offsets[index] + align(lifetimes[index].bytes) > bound;
-    if (!isHigh && random() % 64 != 0)
-      continue;
-    size_t to = isHigh ? random() % i : i - 1;
-    order.erase(order.begin() + i);
-    order.insert(order.begin() + to, index);
+namespace {
+
+/// Searches orders by threshold accepting (Dueck and Scheuer 1990): an order somewhat worse than
+/// the last is gone on from, too, and the less so the later, because the gap that is missing mostly
+/// opens only after several moves. Deterministic.
+class OrderSearch {
+public:
+  OrderSearch(Placer &placer, llvm::ArrayRef<Lifetime> lifetimes, int64_t bound)
+      : placer(placer), lifetimes(lifetimes), bound(bound) {}
+
+  void consider(llvm::ArrayRef<unsigned> order, bool isTightest) {
+    Placement placement = placer.run(order, isTightest);
+    if (!bestOrder.empty() && placement.bytes >= best.bytes)
+      return;
+    best = std::move(placement);
+    bestOrder.assign(order.begin(), order.end());
   }
-}
+
+  /// Stops at `goal` bytes, or after a number of rounds: the same plan on every machine.
+  void run(int64_t rounds, int64_t goal) {
+    constexpr int64_t cycle = 1500; // then from the best order again
+    constexpr double firstThreshold = 0.015;
+    for (int64_t round = 0; round < rounds && best.bytes > goal; ++round) {
+      if (round % cycle == 0) {
+        current = best;
+        order = bestOrder;
+      }
+      llvm::SmallVector<unsigned> moved = order;
+      move(moved);
+      Placement placement = placer.run(moved, random() % 4 == 0);
+      double threshold = firstThreshold * (1 - double(round % cycle) / cycle);
+      if (double(placement.bytes) > double(current.bytes) * (1 + threshold))
+        continue;
+      order = std::move(moved);
+      current = std::move(placement);
+      if (current.bytes < best.bytes) {
+        best = current;
+        bestOrder = order;
+      }
+    }
+  }
+
+  Placement takeBest() { return std::move(best); }
+  int64_t getBestBytes() const { return best.bytes; }
+
+private:
+  /// Moves up to three buffers, half of them from among those that reach past the bound.
+  void move(llvm::SmallVectorImpl<unsigned> &target) {
+    llvm::SmallVector<size_t> high;
+    for (auto [position, index] : llvm::enumerate(target))
+      if (current.offsets[index] + align(lifetimes[index].bytes) > bound)
+        high.push_back(position);
+    for (unsigned count = 1 + random() % 3; count > 0; --count) {
+      bool fromHigh = !high.empty() && random() % 2;
+      size_t from = fromHigh ? high[random() % high.size()] : random() % target.size();
+      size_t to = random() % target.size();
+      unsigned index = target[from];
+      target.erase(target.begin() + from);
+      target.insert(target.begin() + to, index);
+    }
+  }
+
+  Placer &placer;
+  llvm::ArrayRef<Lifetime> lifetimes;
+  int64_t bound;
+  Placement best, current;
+  llvm::SmallVector<unsigned> bestOrder, order;
+  std::mt19937 random{1};
+};
+
+} // namespace
 
 Placement memory::place(llvm::ArrayRef<Lifetime> lifetimes, double tolerance) {
   if (lifetimes.empty())
@@ -142,30 +200,14 @@ Placement memory::place(llvm::ArrayRef<Lifetime> lifetimes, double tolerance) {
   int64_t bound = getLargestLiveBytes(lifetimes);
   int64_t goal = bound + static_cast<int64_t>(bound * tolerance);
   Placer placer(lifetimes);
-  Placement best;
-  llvm::SmallVector<unsigned> bestOrder;
-  auto consider = [&](llvm::ArrayRef<unsigned> order, bool isTightest) {
-    Placement placement = placer.run(order, isTightest);
-    bool isBetter = bestOrder.empty() || placement.bytes <= best.bytes;
-    if (isBetter) {
-      best = std::move(placement);
-      bestOrder.assign(order.begin(), order.end());
-    }
-    return best.bytes <= goal;
-  };
+  OrderSearch search(placer, lifetimes, bound);
   for (const auto &order : getOrders(lifetimes))
-    for (bool isTightest : {false, true})
-      if (consider(order, isTightest))
-        return best;
-  // Bounded by work, not by time: the same plan on every machine.
-  std::mt19937 random(1);
-  int64_t rounds = std::max<int64_t>(20, 2'000'000 / static_cast<int64_t>(lifetimes.size() + 1));
-  rounds = std::min<int64_t>(rounds, 2000);
-  for (int64_t round = 0; round < rounds; ++round) {
-    llvm::SmallVector<unsigned> order = bestOrder;
-    perturb(order, lifetimes, best, bound, random);
-    if (consider(order, round % 2))
-      break;
-  }
-  return best;
+    for (bool isTightest : {false, true}) {
+      search.consider(order, isTightest);
+      if (search.getBestBytes() <= goal)
+        return search.takeBest();
+    }
+  int64_t rounds = 300'000 / static_cast<int64_t>(lifetimes.size());
+  search.run(std::clamp<int64_t>(rounds, 20, 6000), goal);
+  return search.takeBest();
 }
