@@ -13,7 +13,10 @@ string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
 if(ULSC_SANITIZE)
   # vptr needs RTTI, which LLVM does without.
-  add_compile_options(-fsanitize=${ULSC_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer -g1)
+  # -O1: instrumented code takes several times as long to optimise.
+  string(REPLACE "-O2" "-O1" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+  add_compile_options(-fsanitize=${ULSC_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer
+    -gline-tables-only)
   add_link_options(-fsanitize=${ULSC_SANITIZE} -fno-sanitize=vptr)
 endif()
 

@@ -65,6 +65,14 @@ static std::string formatBytes(double bytes) {
       .str();
 }
 
+/// What a bucket carries has a cause each: the first, and how many more the report lists.
+static std::string shorten(StringRef cause) {
+  auto [first, rest] = cause.split("; ");
+  if (rest.empty())
+    return cause.str();
+  return llvm::formatv("{0} (and {1} more)", first, rest.count("; ") + 1).str();
+}
+
 void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow> rows) {
   if (rows.empty()) {
     stream << "no collectives: every rank works alone\n";
@@ -78,7 +86,7 @@ void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow>
     total += row.wireBytes * double(row.countPerStep);
     table.push_back({row.kind, llvm::join(row.axes, ","), row.phase,
                      std::to_string(row.countPerStep), formatBytes(double(row.bytes)),
-                     formatBytes(row.wireBytes), row.dtype, row.source, row.cause});
+                     formatBytes(row.wireBytes), row.dtype, row.source, shorten(row.cause)});
   }
   SmallVector<size_t> widths(table.front().size());
   for (const auto &line : table)
