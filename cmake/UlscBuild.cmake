@@ -61,6 +61,10 @@ target_precompile_headers(ulsc_pch PRIVATE
   <mlir/Interfaces/InferTypeOpInterface.h> <mlir/Interfaces/SideEffectInterfaces.h>
   <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h> <mlir/Transforms/GreedyPatternRewriteDriver.h>)
 
+# Sources wait for this: depending on an object library, CMake lets them wait for what that library depends on, but not for what
+# it compiles.
+add_custom_target(ulsc_pch_file DEPENDS ${PROJECT_BINARY_DIR}/CMakeFiles/ulsc_pch.dir/cmake_pch.hxx.pch)
+
 # A precompiled header holds its folder's absolute path, so that two worktrees' never have the same bytes. Beside a file of
 # this name ccache takes its contents for the header's; what else matters is in the command line.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/CMakeFiles/ulsc_pch.dir/cmake_pch.hxx.pch.sum CONTENT
@@ -73,7 +77,7 @@ function(ulsc_use_precompiled_header name)
     set(header CMakeFiles/ulsc_pch.dir/cmake_pch.hxx)
     target_compile_options(${name} PRIVATE
       "SHELL:-Winvalid-pch -Xclang -include-pch -Xclang ${header}.pch -Xclang -include -Xclang ${header}")
-    add_dependencies(${name} ulsc_pch)
+    add_dependencies(${name} ulsc_pch ulsc_pch_file)
   else()
     target_precompile_headers(${name} REUSE_FROM ulsc_pch)
   endif()

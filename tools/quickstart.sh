@@ -7,7 +7,7 @@ steps=${STEPS:-300}
 
 tools/dependencies.sh
 cmake -G Ninja -B build >/dev/null
-ninja -C build ulsc ulsc_runtime | tail -n 1
+ninja -C build ulsc ulsc_runtime >build/ninja.log || { grep -A 20 FAILED build/ninja.log; exit 1; }
 
 work=build/quickstart
 mkdir -p $work

@@ -10,7 +10,7 @@ if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then
 fi
 tools/dependencies.sh
 cmake -G Ninja -B "$build" >/dev/null
-ninja -C "$build" -k 20 | tail -n 3
+ninja -C "$build" -k 20 >"$build/ninja.log" || { grep -A 20 FAILED "$build/ninja.log"; exit 1; }
 # Ranks are started with more processes than cores, and in containers as root: both are normal here.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 ctest --test-dir "$build" --output-on-failure --timeout 900 -j "$(nproc)" "$@"
