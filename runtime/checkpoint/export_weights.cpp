@@ -14,10 +14,10 @@ namespace {
 
 constexpr int64_t messageBytes = int64_t(4) << 20;
 
-// A slice as a stream of messages to rank 0, and back into the whole tensor.
-void sendSlice(Communicator &communicator, const Slice &slice, const char *block, int64_t size) {
+// A rank's part as a stream of messages to rank 0, and back into the whole tensor.
+void sendPart(Communicator &communicator, const Part &part, const char *block, int64_t size) {
   std::vector<char> message;
-  forEachRun(slice, [&](int64_t, int64_t local, int64_t count) {
+  forEachRun(part, [&](int64_t, int64_t local, int64_t count) {
     const char *next = block + local * size;
     for (int64_t left = count * size; left > 0;) {
       int64_t length = std::min(left, messageBytes - static_cast<int64_t>(message.size()));
@@ -34,11 +34,11 @@ void sendSlice(Communicator &communicator, const Slice &slice, const char *block
     communicator.send(message.data(), static_cast<int64_t>(message.size()), 0);
 }
 
-void receiveSlice(Communicator &communicator, const Slice &slice, int source, char *whole,
-                  int64_t size) {
-  int64_t left = slice.elements() * size, used = 0;
+void receivePart(Communicator &communicator, const Part &part, int source, char *whole,
+                 int64_t size) {
+  int64_t left = part.elements() * size, used = 0;
   std::vector<char> message;
-  forEachRun(slice, [&](int64_t index, int64_t, int64_t count) {
+  forEachRun(part, [&](int64_t index, int64_t, int64_t count) {
     char *target = whole + index * size;
     for (int64_t wanted = count * size; wanted > 0;) {
       if (used == static_cast<int64_t>(message.size())) {
@@ -61,10 +61,10 @@ void gatherTensor(Communicator &communicator, const Manifest &manifest, const St
                   const Shape &coordinates, const char *arena, std::vector<char> &whole) {
   int64_t size = dtypeSize(tensor.dtype);
   const char *block = arena + tensor.offset;
-  Slice own = sliceOf(tensor, manifest.mesh, coordinates);
+  Part own = partOf(tensor, manifest.mesh, coordinates);
   if (communicator.rank() != 0) {
     if (isFirstReplica(tensor, manifest.mesh, coordinates))
-      sendSlice(communicator, own, block, size);
+      sendPart(communicator, own, block, size);
     return;
   }
   whole.resize(static_cast<size_t>(elementCount(tensor.logicalShape) * size));
@@ -75,7 +75,7 @@ void gatherTensor(Communicator &communicator, const Manifest &manifest, const St
   for (int rank = 1; rank < communicator.ranks(); ++rank) {
     Shape other = manifest.mesh.coordinates(rank);
     if (isFirstReplica(tensor, manifest.mesh, other))
-      receiveSlice(communicator, sliceOf(tensor, manifest.mesh, other), rank, whole.data(), size);
+      receivePart(communicator, partOf(tensor, manifest.mesh, other), rank, whole.data(), size);
   }
 }
 

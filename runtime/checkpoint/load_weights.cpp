@@ -132,14 +132,14 @@ std::string matchNames(const Manifest &manifest, const WeightFiles &weights,
 
 // Reads the rank's part of a tensor, rounding to the master's dtype before the stored one's.
 void readTensor(const SafetensorsFile &file, const FileTensor &entry, const StateTensor &tensor,
-                const Slice &slice, int32_t masterDtype, char *arena) {
+                const Part &part, int32_t masterDtype, char *arena) {
   int32_t fileDtype = *parseSafetensorsDtype(entry.dtype);
   int64_t fileSize = dtypeSize(fileDtype), size = dtypeSize(tensor.dtype);
   char *block = arena + tensor.offset;
   std::vector<char> raw(piece * 4);
   std::vector<float> values(piece);
   RangeReader reader(file, entry.begin + entry.bytes);
-  forEachRun(slice, [&](int64_t index, int64_t local, int64_t count) {
+  forEachRun(part, [&](int64_t index, int64_t local, int64_t count) {
     if (fileDtype == tensor.dtype) {
       reader.read(entry.begin + index * fileSize, block + local * size, count * size);
       return;
@@ -173,7 +173,7 @@ void loadWeights(const std::string &path, const Manifest &manifest, const Shape 
     const StateTensor *master = manifest.find(tensor.parameter, "master");
     const std::string &name = names.at(tensor.parameter);
     readTensor(*weights.tensors.at(name), weights.entry(name), tensor,
-               sliceOf(tensor, manifest.mesh, coordinates), master ? master->dtype : ULSC_F32,
+               partOf(tensor, manifest.mesh, coordinates), master ? master->dtype : ULSC_F32,
                arena);
   }
 }

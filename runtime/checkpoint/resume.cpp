@@ -109,6 +109,27 @@ void checkFile(const SavedFile &file, bool readsAll) {
           "damaged, resume from another with --resume DIR/step-N");
 }
 
+// Copies what one file has of the rank's parts; `missing` counts the elements that each tensor
+// still lacks.
+void readRankFile(const std::string &path, const std::map<std::string, Shape> &logicalShapes,
+                  const Manifest &manifest, const std::vector<Part> &parts, char *arena,
+                  std::vector<int64_t> &missing) {
+  SafetensorsFile file(path);
+  std::map<std::string, std::vector<SavedSlice>> slices = readSlices(file, logicalShapes);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const StateTensor &tensor = manifest.tensors[i];
+    auto entry = slices.find(tensor.key());
+    if (entry == slices.end())
+      continue;
+    for (const SavedSlice &saved : entry->second) {
+      if (saved.tensor.dtype != safetensorsName(tensor.dtype))
+        raise("checkpoint file '", path, "' has ", tensor.key(), " as ", saved.tensor.dtype,
+              ", not as ", safetensorsName(tensor.dtype), "; the checkpoint is damaged");
+      missing[i] -= copySlice(saved, parts[i], arena + tensor.offset, dtypeSize(tensor.dtype));
+    }
+  }
+}
+
 } // namespace
 
 RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,
@@ -121,26 +142,17 @@ RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,
   std::map<std::string, Shape> logicalShapes;
   for (const auto &[name, tensor] : state.tensors)
     logicalShapes[name] = tensor.logicalShape;
-  std::map<std::string, int64_t> found;
-  for (const SavedFile &saved : state.files) {
-    SafetensorsFile file(saved.path);
-    std::map<std::string, SavedSlice> slices = readSlices(file, logicalShapes);
-    for (const StateTensor &tensor : manifest.tensors) {
-      auto slice = slices.find(tensor.key());
-      if (slice == slices.end())
-        continue;
-      if (slice->second.tensor.dtype != safetensorsName(tensor.dtype))
-        raise("checkpoint file '", saved.path, "' has ", tensor.key(), " as ",
-              slice->second.tensor.dtype, ", not as ", safetensorsName(tensor.dtype),
-              "; the checkpoint is damaged");
-      found[tensor.key()] += copySlice(slice->second, sliceOf(tensor, manifest.mesh, coordinates),
-                                       arena + tensor.offset, dtypeSize(tensor.dtype));
-    }
+  std::vector<Part> parts;
+  std::vector<int64_t> missing;
+  for (const StateTensor &tensor : manifest.tensors) {
+    parts.push_back(partOf(tensor, manifest.mesh, coordinates));
+    missing.push_back(isSaved(tensor) ? parts.back().elements() : 0);
   }
-  for (const StateTensor &tensor : manifest.tensors)
-    if (isSaved(tensor) &&
-        found[tensor.key()] != sliceOf(tensor, manifest.mesh, coordinates).elements())
-      raise("checkpoint '", directory, "' lacks a part of ", tensor.key(),
+  for (const SavedFile &saved : state.files)
+    readRankFile(saved.path, logicalShapes, manifest, parts, arena, missing);
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (isSaved(manifest.tensors[i]) && missing[i] != 0)
+      raise("checkpoint '", directory, "' lacks a part of ", manifest.tensors[i].key(),
             "; it is damaged, resume from another with --resume DIR/step-N");
   return state.run;
 }

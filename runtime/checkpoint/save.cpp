@@ -38,7 +38,8 @@ ordered_json describeTensors(const Manifest &manifest) {
                          {"logical_shape", tensor.logicalShape},
                          {"padded_shape", tensor.shape},
                          {"external_shape", tensor.externalShape},
-                         {"sharding", tensor.sharding}});
+                         {"sharding", tensor.sharding},
+                         {"flat", tensor.flat}});
   return tensors;
 }
 

@@ -66,8 +66,8 @@ void fillRun(const Draw &draw, int64_t index, char *target, int32_t dtype, int32
   }
 }
 
-void fillTensor(const StateTensor &tensor, int32_t masterDtype, const Draw &draw,
-                const Slice &slice, char *arena, int threads) {
+void fillTensor(const StateTensor &tensor, int32_t masterDtype, const Draw &draw, const Part &part,
+                char *arena, int threads) {
   char *block = arena + tensor.offset;
   int64_t size = dtypeSize(tensor.dtype);
   if (!draw.isNormal && draw.constant == 0)
@@ -77,7 +77,7 @@ void fillTensor(const StateTensor &tensor, int32_t masterDtype, const Draw &draw
     int64_t index, local, count;
   };
   std::vector<Run> runs;
-  forEachRun(slice, [&](int64_t index, int64_t local, int64_t count) {
+  forEachRun(part, [&](int64_t index, int64_t local, int64_t count) {
     for (int64_t begin = 0; begin < count; begin += 16 * piece)
       runs.push_back({index + begin, local + begin, std::min(16 * piece, count - begin)});
   });
@@ -100,7 +100,7 @@ void drawInitialValues(const Manifest &manifest, const Shape &coordinates, uint6
     const StateTensor *master = manifest.find(tensor.parameter, "master");
     const StateTensor &source = parameter ? *parameter : tensor;
     fillTensor(tensor, master ? master->dtype : tensor.dtype, drawOf(source, seed),
-               sliceOf(tensor, manifest.mesh, coordinates), arena, threads);
+               partOf(tensor, manifest.mesh, coordinates), arena, threads);
   }
 }
 

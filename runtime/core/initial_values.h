@@ -11,7 +11,7 @@ namespace ulsc::runtime {
 ///   value = sqrt(-2 ln u1) * cos(2 pi u2).
 double normalFromWords(const uint32_t words[4]);
 
-/// Draws this rank's block of every parameter, zeroes what else is in `tensors` (the arena is zero
+/// Draws this rank's part of every parameter, zeroes what else is in `tensors` (the arena is zero
 /// where nothing is drawn: padding, moments). A parameter's master and stored values come from the
 /// same draw: the master is rounded to its dtype, the stored value is the master rounded to its
 /// own.

@@ -2,6 +2,9 @@
 
 #include "core/error.h"
 #include "core/numeric.h"
+#include "core/slice.h"
+
+#include <set>
 
 using nlohmann::json;
 
@@ -90,22 +93,42 @@ InputBuffer readInput(const json &object) {
   return {object.at("offset"), object.at("shape")};
 }
 
+// An axis splits a tensor once.
+void checkAxes(const StateTensor &tensor, const Mesh &mesh) {
+  std::set<std::string> known, used;
+  for (const MeshAxis &axis : mesh.axes)
+    known.insert(axis.name);
+  auto use = [&](const char *key, const std::vector<std::string> &names) {
+    for (const std::string &name : names) {
+      if (!known.count(name))
+        raise("the manifest's tensor '", tensor.name, "' has the unknown mesh axis '", name,
+              "' in \"", key, "\"; the mesh is ", mesh.text());
+      if (!used.insert(name).second)
+        raise("the manifest's tensor '", tensor.name, "' has mesh axis '", name, "' in \"", key,
+              "\", but is split over it already");
+    }
+  };
+  for (const std::vector<std::string> &names : tensor.sharding)
+    use("sharding", names);
+  use("flat", tensor.flat);
+}
+
 void checkTensor(const StateTensor &tensor, const Manifest &manifest) {
   size_t rank = tensor.shape.size();
   if (tensor.logicalShape.size() != rank || tensor.sharding.size() != rank)
     raise("the manifest's tensor '", tensor.name, "' has shape ", shapeText(tensor.shape),
           ", but a logical shape or sharding of another rank");
-  int64_t bytes = dtypeSize(tensor.dtype);
+  checkAxes(tensor, manifest.mesh);
   for (size_t i = 0; i < rank; ++i) {
     int64_t parts = manifest.mesh.sizeOver(tensor.sharding[i]);
     if (tensor.shape[i] % parts || tensor.logicalShape[i] > tensor.shape[i])
       raise("the manifest's tensor '", tensor.name, "' of shape ", shapeText(tensor.shape),
             " can't be cut into ", parts, " parts in dimension ", i);
-    bytes *= tensor.shape[i] / parts;
   }
   if (elementCount(tensor.logicalShape) != elementCount(tensor.externalShape))
     raise("the manifest's tensor '", tensor.name, "' has logical shape ",
           shapeText(tensor.logicalShape), " but external shape ", shapeText(tensor.externalShape));
+  int64_t bytes = localElements(tensor, manifest.mesh) * dtypeSize(tensor.dtype);
   if (tensor.offset < 0 || tensor.offset + bytes > manifest.arenaBytes)
     raise("the manifest's tensor '", tensor.name, "' lies outside the arena of ",
           manifest.arenaBytes, " bytes");
@@ -125,6 +148,11 @@ StateTensor readTensor(const json &object) {
     tensor.sharding = object.at("sharding").get<std::vector<std::vector<std::string>>>();
   else
     tensor.sharding.resize(tensor.shape.size());
+  json flat = object.value("flat", json::array());
+  if (!flat.is_array())
+    raise("the manifest's tensor '", tensor.name, "' has ", flat.dump(),
+          " in \"flat\", which is a list of mesh axes");
+  tensor.flat = flat.get<std::vector<std::string>>();
   if (object.contains("init") && object.at("init").is_object()) {
     tensor.initKind = object.at("init").at("kind");
     tensor.initStd = object.at("init").value("std", 0.0);

@@ -59,6 +59,7 @@ struct StateTensor {
   int64_t offset;
   Shape shape, logicalShape, externalShape;
   std::vector<std::vector<std::string>> sharding; // per dimension of `shape`
+  std::vector<std::string> flat; // axes whose ranks hold chunks of the flattened block
   std::string initKind;
   double initStd = 0;
   bool trainable = true;

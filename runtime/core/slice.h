@@ -1,29 +1,12 @@
-// Where a rank's block of a tensor lies in the logical tensor, as runs of contiguous elements.
+// What a rank holds of a tensor: boxes of logical elements, walked in runs of contiguous ones.
 #ifndef ULSC_RUNTIME_CORE_SLICE_H
 #define ULSC_RUNTIME_CORE_SLICE_H
 
 #include "core/manifest.h"
 
+#include <vector>
+
 namespace ulsc::runtime {
-
-/// The part of one rank's padded block that holds logical elements: a hyper-rectangle.
-struct Slice {
-  Shape logicalShape; // of the whole tensor
-  Shape localShape;   // of the rank's padded block
-  Shape begin;        // of the block in the whole tensor
-  Shape size;         // logical elements of the block, per dimension; 0 where it is all padding
-
-  int64_t elements() const { return elementCount(size); }
-};
-
-/// The block of the rank with these mesh coordinates.
-Slice sliceOf(const StateTensor &tensor, const Mesh &mesh, const Shape &coordinates);
-
-/// Whether the rank is the first of those that hold this block: it speaks for it in files.
-bool isFirstReplica(const StateTensor &tensor, const Mesh &mesh, const Shape &coordinates);
-
-/// The part of `slice` that also lies in the rectangle [begin, begin + size) of the logical tensor.
-Slice intersect(const Slice &slice, const Shape &begin, const Shape &size);
 
 /// Where a rectangle lies in memory: strides of dimensions and the position of its first element.
 struct Layout {
@@ -33,6 +16,36 @@ struct Layout {
 
 /// A row-major tensor of `shape`, seen from the element at `origin`.
 Layout layoutAt(const Shape &shape, const Shape &origin);
+
+/// A hyper-rectangle of logical elements that lies in a rank's memory.
+struct Box {
+  Shape begin, size; // in the logical tensor
+  Layout local;      // in the rank's memory of the tensor
+
+  int64_t elements() const { return elementCount(size); }
+};
+
+/// All logical elements that a rank holds of a tensor: one box where the rank holds its whole
+/// block, a few where it holds a flat chunk of it, none where all is padding. The boxes are in
+/// ascending order of the logical and of the local elements.
+struct Part {
+  Shape logicalShape; // of the whole tensor
+  std::vector<Box> boxes;
+
+  int64_t elements() const;
+};
+
+/// The part of the rank with these mesh coordinates.
+Part partOf(const StateTensor &tensor, const Mesh &mesh, const Shape &coordinates);
+
+/// Elements of each rank's memory of the tensor, with padding.
+int64_t localElements(const StateTensor &tensor, const Mesh &mesh);
+
+/// Whether the rank is the first of those that hold this part: it speaks for it in files.
+bool isFirstReplica(const StateTensor &tensor, const Mesh &mesh, const Shape &coordinates);
+
+/// The part of `box` that also lies in the rectangle [begin, begin + size) of the logical tensor.
+Box intersect(const Box &box, const Shape &begin, const Shape &size);
 
 /// Walks two layouts of the same rectangle together, in row-major order, in the longest runs that
 /// are contiguous in both. `visit` takes (first position, second position, count).
@@ -65,11 +78,12 @@ void forEachRun(const Shape &size, const Layout &first, const Layout &second, Vi
   }
 }
 
-/// Runs of a rank's block: `visit` takes (logical flat index, index in the local block, count).
+/// Runs of a rank's part, ascending: `visit` takes (logical flat index, index in local memory,
+/// count).
 template <typename Visit>
-void forEachRun(const Slice &slice, Visit &&visit) {
-  forEachRun(slice.size, layoutAt(slice.logicalShape, slice.begin),
-             layoutAt(slice.localShape, Shape(slice.localShape.size(), 0)), visit);
+void forEachRun(const Part &part, Visit &&visit) {
+  for (const Box &box : part.boxes)
+    forEachRun(box.size, layoutAt(part.logicalShape, box.begin), box.local, visit);
 }
 
 } // namespace ulsc::runtime

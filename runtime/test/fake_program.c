@@ -1,8 +1,10 @@
 // A tiny hand-written program in place of a compiled one, for tests of the runtime alone. It learns
 // a table: loss = 1/(2N) sum over tokens |W[token] - target / 50|^2 + |b|^2 / 2, by SGD with
-// momentum. W's rows are cut over "tp" (50 of 52 rows are logical), b is bf16 with an f32 master
-// and is held by all. Compile with -DDP=n -DTP=n. With FAKE_SLEEP_MS set, each step takes that
+// momentum. W's rows are cut over "tp" (50 of 54 rows are logical), b is bf16 with an f32 master
+// and is held by all. Compile with -DDP=n -DTP=n, and with -DFLAT for state in chunks
+// (fake_manifest.h), which computes the same bits. With FAKE_SLEEP_MS set, each step takes that
 // long; with FAKE_NAN_AT=n, step n gives a loss that is not a number.
+#include "fake_manifest.h"
 #include "ulsc/RuntimeABI.h"
 
 #include <math.h>
@@ -11,111 +13,64 @@
 #include <string.h>
 #include <time.h>
 
-#ifndef DP
-#define DP 1
+#ifdef FLAT
+enum { isFlat = 1, tableChunks = DP, biasChunks = DP * TP };
+#else
+enum { isFlat = 0, tableChunks = 1, biasChunks = 1 };
 #endif
-#ifndef TP
-#define TP 1
-#endif
-#define TEXT_OF(x) #x
-#define TEXT(x) TEXT_OF(x)
-
-// The first 32 KiB hold the program's own buffers, the rest is where reductions are received.
-#define ARENA_BYTES 2129920
-
-enum {
-  batch = 8,
-  seq = 16,
-  vocabulary = 50,
-  paddedRows = 52,
-  columns = 4,
-  biasSize = 3,
-  microbatches = 2
-};
+enum { batch = 8, seq = 16, paddedRows = 54, columns = 4, biasSize = 3, microbatches = 2 };
 enum { rows = paddedRows / TP, local = rows * columns, micro = batch / DP / microbatches };
-// Places in the arena.
+// Elements that a rank keeps of its table's block and of the bias.
 enum {
-  tokensAt = 0,
-  targetsAt = 8192,
-  weightAt = 16384,
-  momentAt = 20480,
-  gradientAt = 24576,
-  biasAt = 28672,
-  masterAt = 28736,
-  biasMomentAt = 28800,
-  biasGradientAt = 28864,
-  scratchAt = 28928
+  tableChunk = (local + tableChunks - 1) / tableChunks,
+  biasChunk = (biasSize + biasChunks - 1) / biasChunks
 };
 
-#define TENSOR_W(role, offset)                                                                     \
-  "{\"name\":\"table.weight\",\"role\":\"" role                                                    \
-  "\",\"parameter\":\"table.weight\",\"dtype\":\"f32\","                                           \
-  "\"offset\":" offset ",\"shape\":[52,4],\"logical_shape\":[50,4],\"external_shape\":[50,4],"     \
-  "\"sharding\":[[\"tp\"],[]],\"replicated_over\":[\"dp\"],\"init\":{\"kind\":\"normal\",\"std\":" \
-  "0.5},"                                                                                          \
-  "\"trainable\":true,\"group\":0}"
-#define TENSOR_B(role, offset, dtype)                                                              \
-  "{\"name\":\"bias\",\"role\":\"" role "\",\"parameter\":\"bias\",\"dtype\":\"" dtype             \
-  "\",\"offset\":" offset                                                                          \
-  ",\"shape\":[3],\"logical_shape\":[3],\"external_shape\":[3],\"sharding\":[[]],"                 \
-  "\"replicated_over\":[\"dp\",\"tp\"],\"init\":{\"kind\":\"ones\"},\"trainable\":true,\"group\":" \
-  "1}"
-#define MICRO_OF(dp) MICRO_##dp
-#define MICRO_1 "4"
-#define MICRO_2 "2"
-#define MICRO_4 "1"
-#define MICRO_TEXT(dp) MICRO_OF(dp)
-#define INPUT(offset)                                                                              \
-  "{\"offset\":" offset ",\"shape\":[2," MICRO_TEXT(DP) ",16],\"dtype\":\"i32\"}"
+const char ulsc_manifest[] = FAKE_MANIFEST;
 
-const char ulsc_manifest[] =
-    "{\"schema\":\"ulsc.manifest/1\",\"model\":{\"name\":\"fake\",\"family\":\"fake\","
-    "\"config\":\"{\\\"model_type\\\": \\\"fake\\\"}\",\"parameters\":203,\"flops_per_step\":1,"
-    "\"vocabulary\":50,\"weight_prefix\":\"model.\"},"
-    "\"compile\":{\"dtype\":\"f32\",\"optimizer\":\"sgd\",\"dropout\":false},"
-    "\"mesh\":{\"axes\":[{\"name\":\"dp\",\"size\":" TEXT(DP) "},{\"name\":\"tp\",\"size\":" TEXT(
-        TP) "}]},"
-            "\"batch\":{\"global\":8,\"micro\":" MICRO_TEXT(
-                DP) ",\"microbatches\":2,\"seq\":16,\"data_axes\":[\"dp\"]},"
-                    "\"arena\":{\"bytes\":" TEXT(
-                        ARENA_BYTES) ",\"threads\":4,\"categories\":{\"parameters\":4096,"
-                                     "\"gradients\":4096,"
-                                     "\"optimizer\":4096,\"temporaries\":20480,\"communication\":"
-                                     "2097152}},"
-                                     "\"inputs\":{\"tokens\":" INPUT("0") ",\"targets\":" INPUT(
-                                         "8192") "},"
-                                                 "\"tensors\":[" TENSOR_W("parameter", "16384") "," TENSOR_W("moment1", "20480") "," TENSOR_W("gradient", "24576") "," TENSOR_B(
-                                                     "parameter", "28672",
-                                                     "bf16") "," TENSOR_B("master", "28736",
-                                                                          "f32") "," TENSOR_B("mome"
-                                                                                              "nt1",
-                                                                                              "2880"
-                                                                                              "0",
-                                                                                              "f32") "," TENSOR_B("gradient",
-                                                                                                                  "28864",
-                                                                                                                  "f32") "],"
-                                                                                                                         "\"groups_optimizer\":[{\"match\":\"*\",\"weight_decay_scale\":1,\"lr_scale\":1},"
-                                                                                                                         "{\"match\":\"bias\",\"weight_decay_scale\":0.5,\"lr_scale\":0.5}],"
-                                                                                                                         "\"groups\":[{\"axes\":[\"dp\",\"tp\"]},{\"axes\":[\"dp\"]},{\"axes\":[\"tp\"]}],"
-                                                                                                                         "\"collectives\":[{\"kind\":\"all_reduce\",\"source\":\"loss\"},{\"kind\":\"all_reduce\",\"source\":\"gradients\"},"
-                                                                                                                         "{\"kind\":\"all_reduce\",\"source\":\"norm\"}],"
-                                                                                                                         "\"collective_slots\":2,\"staging\":{\"offset\":32768,\"bytes\":2097152},\"hyperparameters\":{\"lr\":0.5,\"momentum\":0.9,\"weight_decay\":0,\"clip_grad\":0}}";
+static float *at(ulsc_context *context, int64_t offset) {
+  return (float *)(context->arena + offset);
+}
 
 static void reduce(ulsc_context *context, int group, int identifier, float *values, int64_t count,
                    int slot) {
   const int32_t dtype = ULSC_F32;
-  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, group, 1, &count, &dtype, identifier, NULL};
+  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, group,      1,
+                               &count,          &dtype,   identifier, NULL};
   void *buffer = values;
   ulsc_collective_start(context, &desc, &buffer, &buffer, slot);
   ulsc_collective_wait(context, slot);
 }
 
-// Rows [begin, end) of the update; arguments are weight, moment, gradient.
+// What all ranks of a group keep, at `whole`; without chunks a rank has it all where it keeps it.
+static float *gather(ulsc_context *context, int group, int identifier, float *chunk, int64_t count,
+                     float *whole) {
+  const int32_t dtype = ULSC_F32;
+  ulsc_collective_desc desc = {ULSC_ALL_GATHER, ULSC_SUM, group,      1,
+                               &count,          &dtype,   identifier, NULL};
+  void *input = chunk, *output = whole;
+  if (!isFlat)
+    return chunk;
+  ulsc_collective_start(context, &desc, &input, &output, 0);
+  ulsc_collective_wait(context, 0);
+  return whole;
+}
+
+static float *gatherTable(ulsc_context *context) {
+  return gather(context, 1, 3, at(context, TABLE_AT), tableChunk, at(context, WHOLE_TABLE_AT));
+}
+
+static float *gatherMaster(ulsc_context *context) {
+  return gather(context, 0, 4, at(context, BIAS_MASTER_AT), biasChunk,
+                at(context, WHOLE_MASTER_AT));
+}
+
+// Elements [begin, end) of the update; arguments are weight, moment, gradient.
 static void updateTable(ulsc_context *context, void *const *arguments, int64_t begin, int64_t end,
                         int64_t thread) {
   const ulsc_control *control = context->control;
   float *weight = arguments[0], *moment = arguments[1], *gradient = arguments[2];
-  for (int64_t i = begin * columns; i < end * columns; ++i) {
+  for (int64_t i = begin; i < end; ++i) {
     moment[i] = control->momentum * moment[i] + gradient[i];
     weight[i] -= control->learning_rate * control->parameter_scales[0] *
                  (moment[i] + control->weight_decay * control->parameter_scales[1] * weight[i]);
@@ -123,11 +78,9 @@ static void updateTable(ulsc_context *context, void *const *arguments, int64_t b
   (void)thread;
 }
 
-static float accumulate(ulsc_context *context) {
-  const int32_t *tokens = (const int32_t *)(context->arena + tokensAt);
-  const int32_t *targets = (const int32_t *)(context->arena + targetsAt);
-  float *weight = (float *)(context->arena + weightAt),
-        *gradient = (float *)(context->arena + gradientAt);
+static float accumulate(ulsc_context *context, const float *weight, float *gradient) {
+  const int32_t *tokens = (const int32_t *)(context->arena + TOKENS_AT);
+  const int32_t *targets = (const int32_t *)(context->arena + TARGETS_AT);
   int64_t first = context->control->coordinates[1] * rows;
   double loss = 0;
   memset(gradient, 0, local * sizeof(float));
@@ -144,18 +97,21 @@ static float accumulate(ulsc_context *context) {
   return (float)loss;
 }
 
+// Updates what this rank keeps, then all of the stored values.
 static void updateBias(ulsc_context *context) {
   const ulsc_control *control = context->control;
-  float *master = (float *)(context->arena + masterAt),
-        *moment = (float *)(context->arena + biasMomentAt);
-  float *gradient = (float *)(context->arena + biasGradientAt);
-  uint16_t *stored = (uint16_t *)(context->arena + biasAt);
-  for (int i = 0; i < biasSize; ++i) {
+  float *master = at(context, BIAS_MASTER_AT), *moment = at(context, BIAS_MOMENT_AT);
+  float *gradient = at(context, BIAS_GRADIENT_AT);
+  uint16_t *stored = (uint16_t *)(context->arena + BIAS_AT);
+  for (int i = 0; i < biasChunk; ++i) {
     gradient[i] = master[i];
     moment[i] = control->momentum * moment[i] + gradient[i];
     master[i] -= control->learning_rate * control->parameter_scales[2] * moment[i] * 0.01f;
+  }
+  const float *whole = gatherMaster(context);
+  for (int i = 0; i < biasSize; ++i) {
     uint32_t bits;
-    memcpy(&bits, &master[i], 4);
+    memcpy(&bits, &whole[i], 4);
     stored[i] = (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
   }
 }
@@ -173,10 +129,9 @@ void ulsc_step(ulsc_context *context) {
   const char *sleep = getenv("FAKE_SLEEP_MS"), *nan = getenv("FAKE_NAN_AT");
   if (sleep)
     sleepIn(control->step + 1, atoi(sleep));
-  float *scratch = (float *)(context->arena + scratchAt);
-  float *gradient = (float *)(context->arena + gradientAt),
-        *master = (float *)(context->arena + masterAt);
-  scratch[0] = accumulate(context);
+  float *scratch = at(context, SCRATCH_AT);
+  float *gradient = at(context, isFlat ? WHOLE_GRADIENT_AT : TABLE_GRADIENT_AT);
+  scratch[0] = accumulate(context, gatherTable(context), gradient);
   scratch[1] = control->stop_requested;
   reduce(context, 0, 0, scratch, 2, 0);
   reduce(context, 1, 1, gradient, local, 1);
@@ -184,12 +139,16 @@ void ulsc_step(ulsc_context *context) {
   for (int i = 0; i < local; ++i)
     scratch[2] += gradient[i] * gradient[i];
   reduce(context, 2, 2, scratch + 2, 1, 0);
-  void *arguments[] = {context->arena + weightAt, context->arena + momentAt,
-                       context->arena + gradientAt};
+  const float *master = gatherMaster(context);
   float biasLoss = 0;
   for (int i = 0; i < biasSize; ++i)
     biasLoss += 0.5f * master[i] * master[i];
-  ulsc_launch(context, updateTable, "update_table", arguments, rows, 1);
+  if (isFlat) // elements past the block are zero
+    memcpy(at(context, TABLE_GRADIENT_AT), gradient + control->coordinates[0] * tableChunk,
+           tableChunk * sizeof(float));
+  void *arguments[] = {at(context, TABLE_AT), at(context, TABLE_MOMENT_AT),
+                       at(context, TABLE_GRADIENT_AT)};
+  ulsc_launch(context, updateTable, "update_table", arguments, tableChunk, columns);
   updateBias(context);
   control->loss = nan && atoi(nan) == control->step + 1 ? NAN : scratch[0] + biasLoss;
   control->grad_norm = sqrtf(scratch[2] + 2 * biasLoss);

@@ -59,6 +59,14 @@ std::vector<StepMetrics> FakeRun::metrics(const std::string &name) const {
   return readMetrics(path(name));
 }
 
+void FakeRun::expectSameSave(const std::string &a, const std::string &b) const {
+  int files = 0;
+  for (const std::string &name : listDirectory(path(a)))
+    if (fs::path(name).extension() == ".safetensors" && ++files)
+      EXPECT_TRUE(readBytes(path(a) / name) == readBytes(path(b) / name)) << b << " " << name;
+  EXPECT_GT(files, 0);
+}
+
 void ulsc::test::expectPart(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in:\n" << text;
 }

@@ -10,7 +10,8 @@
 
 namespace ulsc::test {
 
-/// One test's folder and token file. A mesh is "2x1": dp = 2, tp = 1.
+/// One test's folder and token file. A mesh is "2x1": dp = 2, tp = 1; "2x1-flat" has state in
+/// chunks.
 class FakeRun : public testing::Test {
 protected:
   void SetUp() override;
@@ -25,6 +26,8 @@ protected:
                          const Environment &environment = {}) const;
   std::string runWithoutData(const std::string &mesh, const Words &flags, int expected = 0) const;
   std::vector<StepMetrics> metrics(const std::string &name) const;
+  /// Two saves of the same program hold the same bytes.
+  void expectSameSave(const std::string &a, const std::string &b) const;
 
   static int ranksOf(const std::string &mesh);
   static std::filesystem::path programOf(const std::string &mesh);

@@ -12,14 +12,6 @@ namespace {
 
 class Checkpoint : public FakeRun {
 protected:
-  void expectSameSave(const std::string &a, const std::string &b) const {
-    int files = 0;
-    for (const std::string &name : listDirectory(path(a)))
-      if (fs::path(name).extension() == ".safetensors" && ++files)
-        EXPECT_TRUE(readBytes(path(a) / name) == readBytes(path(b) / name)) << b << " " << name;
-    EXPECT_GT(files, 0);
-  }
-
   /// Kills rank 0 at its `killAt`-th change of the saves, then goes on to step 4; returns whether
   /// it got so far.
   bool killAndResume(const std::string &mesh, const std::string &saved, int killAt) const {

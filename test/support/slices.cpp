@@ -66,7 +66,8 @@ static void readFile(const fs::path &file, std::map<std::string, Tensor> &tensor
     if (name == "__metadata__")
       continue;
     nlohmann::json note = nlohmann::json::parse(metadata.at(name).get<std::string>());
-    Tensor &tensor = tensors[name];
+    // Several slices of one tensor have names of their own.
+    Tensor &tensor = tensors[note.value("tensor", name)];
     if (tensor.values.empty()) {
       tensor.shape = note.at("logical_shape").get<std::vector<int64_t>>();
       // A hole that no slice fills stays visible.

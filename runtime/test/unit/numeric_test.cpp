@@ -1,10 +1,9 @@
-// Random numbers, number formats, reductions, learning rates and the places of slices.
+// Random numbers, number formats, reductions and learning rates.
 #include "comm/reduce.h"
 #include "core/initial_values.h"
 #include "core/numeric.h"
 #include "core/options.h"
 #include "core/schedule.h"
-#include "core/slice.h"
 
 #include <gtest/gtest.h>
 
@@ -107,81 +106,4 @@ TEST(Schedule, warmup_then_decay) {
 TEST(Options, nearest_word) {
   EXPECT_EQ(nearest("--stesp", {"--seed", "--steps", "--save"}), "--steps");
   EXPECT_EQ(nearest("x", {}), "");
-}
-
-namespace {
-
-StateTensor tensorOf(Shape shape, Shape logical, std::vector<std::vector<std::string>> sharding) {
-  StateTensor tensor;
-  tensor.name = tensor.parameter = "w";
-  tensor.role = "parameter";
-  tensor.dtype = ULSC_F32;
-  tensor.offset = 0;
-  tensor.shape = shape;
-  tensor.logicalShape = logical;
-  tensor.externalShape = logical;
-  tensor.sharding = sharding;
-  tensor.initKind = "normal";
-  tensor.initStd = 1;
-  return tensor;
-}
-
-// All ranks' blocks, put together by their runs.
-std::vector<float> assembled(const StateTensor &tensor, const Mesh &mesh) {
-  Manifest manifest;
-  manifest.mesh = mesh;
-  manifest.tensors = {tensor};
-  std::vector<float> whole(elementCount(tensor.logicalShape), NAN);
-  for (int64_t rank = 0; rank < mesh.ranks(); ++rank) {
-    Shape coordinates = mesh.coordinates(rank);
-    Slice slice = sliceOf(tensor, mesh, coordinates);
-    std::vector<float> block(elementCount(slice.localShape));
-    drawInitialValues(manifest, coordinates, 5, reinterpret_cast<char *>(block.data()), 2);
-    int64_t seen = 0;
-    forEachRun(slice, [&](int64_t index, int64_t local, int64_t count) {
-      seen += count;
-      for (int64_t i = 0; i < count; ++i) {
-        EXPECT_TRUE(std::isnan(whole[index + i]) || whole[index + i] == block[local + i]);
-        whole[index + i] = block[local + i];
-        block[local + i] = 0;
-      }
-    });
-    EXPECT_EQ(seen, slice.elements());
-    for (float padding : block)
-      EXPECT_EQ(padding, 0);
-  }
-  return whole;
-}
-
-} // namespace
-
-TEST(Slice, every_mesh_draws_the_same_values) {
-  Shape logical = {5, 3, 6, 2};
-  std::vector<float> whole = assembled(tensorOf(logical, logical, {{}, {}, {}, {}}), Mesh{});
-  for (float value : whole)
-    EXPECT_FALSE(std::isnan(value));
-  Mesh mesh{{{"dp", 2}, {"cp", 2}, {"tp", 3}}};
-  EXPECT_EQ(assembled(tensorOf({8, 3, 6, 2}, logical, {{"dp", "cp"}, {}, {"tp"}, {}}), mesh),
-            whole);
-  EXPECT_EQ(assembled(tensorOf({6, 6, 6, 2}, logical, {{"dp"}, {"tp"}, {}, {}}), mesh), whole);
-  EXPECT_EQ(assembled(tensorOf({5, 3, 12, 2}, logical, {{}, {"tp"}, {"cp", "dp"}, {}}), mesh),
-            whole);
-}
-
-TEST(Slice, first_replica_speaks) {
-  Mesh mesh{{{"dp", 2}, {"tp", 2}}};
-  StateTensor tensor = tensorOf({4}, {4}, {{"tp"}});
-  EXPECT_TRUE(isFirstReplica(tensor, mesh, {0, 1}));
-  EXPECT_FALSE(isFirstReplica(tensor, mesh, {1, 1}));
-}
-
-TEST(Slice, scalars_are_one_run) {
-  StateTensor tensor = tensorOf({}, {}, {});
-  int runs = 0;
-  forEachRun(sliceOf(tensor, Mesh{}, {}), [&](int64_t index, int64_t local, int64_t count) {
-    EXPECT_EQ(index + local, 0);
-    EXPECT_EQ(count, 1);
-    ++runs;
-  });
-  EXPECT_EQ(runs, 1);
 }
