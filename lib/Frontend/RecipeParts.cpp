@@ -23,7 +23,8 @@ ArrayRef<StringRef> ulsc::getLogicalAxes() {
 
 bool ulsc::frontend::readAxes(const JsonFile &file, StringRef path, const llvm::json::Value &value,
                               AxisNames &axes) {
-  if (value.kind() == llvm::json::Value::Null)
+  // "-" is what --shard has for a dimension that stays whole.
+  if (value.kind() == llvm::json::Value::Null || value.getAsString() == "-")
     return true;
   if (auto text = value.getAsString()) {
     axes.push_back(text->str());

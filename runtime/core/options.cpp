@@ -172,6 +172,11 @@ void checkOptions(const Options &options, const CLI::App &app, const Manifest &m
   if (options.describe)
     return;
   checkNumbers(options);
+  for (auto [flag, optimizer] :
+       {std::pair("--momentum", "sgd"), {"--betas", "adamw"}, {"--eps", "adamw"}})
+    if (app.count(flag) && manifest.optimizer != optimizer)
+      raise("flag '", flag, "' belongs to ", optimizer,
+            ", but the program was compiled with --optimizer ", manifest.optimizer);
   bool onlyExports = options.steps == 0 && !options.exportDirectory.empty();
   if (options.data.empty() && !onlyExports)
     raise(

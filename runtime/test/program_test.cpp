@@ -152,6 +152,7 @@ TEST_F(Program, Flags) {
       {{"--steps", "1", "--shuffle"}, "'--shuffle' is not supported"},
       {{"--steps", "1", "--lr-schedule", "cosin"}, "nearest is 'cosine'"},
       {{"--steps", "1", "--betas", "0.9"}, "needs two"},
+      {{"--steps", "1", "--betas", "0.8,0.9"}, "'--betas' belongs to adamw"},
       {{"--steps", "1", "--lr", "fast"}, "--lr"},
       {{"--steps", "0"}, "at least 1"},
       {{"--steps", "1", "--dropout", "0.1"}, "compiled without dropout"},
@@ -160,7 +161,7 @@ TEST_F(Program, Flags) {
   for (const auto &[flags, part] : cases)
     expectPart(runProgram("1x1", flags, 2), part);
   runProgram("1x1",
-             {"--steps", "1", "--betas", "0.8,0.9", "--lr=1e-2", "--seed", "1", "--seed", "2"});
+             {"--steps", "1", "--momentum", "0.8", "--lr=1e-2", "--seed", "1", "--seed", "2"});
   EXPECT_EQ(json::parse(runWithoutData("1x1", {"--describe"}))["schema"], "ulsc.manifest/1");
 }
 

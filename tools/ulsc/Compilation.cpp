@@ -127,8 +127,12 @@ bool Compilation::readOptions() {
   auto dropout = arguments.getChoice("dropout", {"on", "off"}, "");
   auto devices = arguments.getInteger("devices", 1, 0);
   auto seq = arguments.getInteger("seq", 1, 0);
-  if (!dtype || !target || !chosen || !dropout || !devices || !seq)
+  auto most = arguments.getInteger("threads", 1, 16);
+  if (!dtype || !target || !chosen || !dropout || !devices || !seq || !most)
     return false;
+  if (*most > 4096)
+    return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
+  threads = *most;
   if (!arguments.has("seq"))
     return !reportUsageError("--seq is required: shapes are static; as --seq 1024");
   if (*seq > (int64_t(1) << 30))
@@ -213,7 +217,7 @@ void Compilation::addStageOptions() {
   stageOptions.options["graph"] = graph;
   stageOptions.options["train"] = "optimizer=" + optimizer;
   // The most threads of a rank that scratch memory is there for.
-  stageOptions.options["exec"] = "threads=16";
+  stageOptions.options["exec"] = "threads=" + std::to_string(threads);
 }
 
 bool Compilation::prepare() {

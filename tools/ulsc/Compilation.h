@@ -57,6 +57,7 @@ private:
   ImportOptions importOptions;
   StageOptions stageOptions;
   std::string optimizer, dumpDirectory;
+  int64_t threads = 16;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::SmallVector<report::CollectiveRow, 0> collectives;
   llvm::json::Object document;

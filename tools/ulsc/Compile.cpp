@@ -82,7 +82,8 @@ static int compile(const Arguments &arguments) {
     return reportUsageError(
         "compile needs -o FILE for the program, or --emit=STAGE to print a module");
   Compilation compilation(arguments, arguments.has("remarks"));
-  if (!compilation.prepare())
+  if (failed(checkFolder(arguments.get("o"))) || failed(checkFolder(arguments.get("report"))) ||
+      !compilation.prepare())
     return 1;
   if (failed(compilation.run(isProgram ? "llvm" : *emit)))
     return 1;
@@ -97,7 +98,8 @@ static int compile(const Arguments &arguments) {
 
 static int explain(const Arguments &arguments) {
   Compilation compilation(arguments, /*showsRemarks=*/true);
-  if (!compilation.prepare() || failed(compilation.run("scheduled")))
+  if (failed(checkFolder(arguments.get("report"))) || !compilation.prepare() ||
+      failed(compilation.run("scheduled")))
     return 1;
   report::printCollectives(llvm::outs(), compilation.getCollectives());
   return failed(writeReport(arguments, compilation));

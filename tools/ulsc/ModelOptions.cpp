@@ -27,6 +27,7 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"optimizer", "adamw|sgd", "the optimizer (default adamw)"},
       {"dropout", "on|off",
        "whether the program drops elements (default: if the model has a rate)"},
+      {"threads", "N", "most threads of a rank that the program may use (default 16)"},
       {"target", "cpu", "the target (default cpu)"},
       {"dump-dir", "DIR", "write the module after each stage, numbered"},
       {"locations", "", "print locations with modules"},

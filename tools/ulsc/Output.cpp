@@ -8,6 +8,7 @@
 #include "tools/ulsc/Output.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 
 using namespace mlir;
@@ -53,5 +54,20 @@ LogicalResult ulsc::tool::writeFile(StringRef path, llvm::function_ref<void(raw_
     return fail(path, error.message());
   }
   llvm::sys::DontRemoveFileOnSignal(temporary);
+  return success();
+}
+
+LogicalResult ulsc::tool::checkFolder(StringRef path) {
+  if (path.empty() || path == "-")
+    return success();
+  StringRef folder = llvm::sys::path::parent_path(path);
+  if (folder.empty())
+    folder = ".";
+  if (llvm::sys::fs::is_directory(path))
+    return fail(path, "it is a folder; give a file's name");
+  if (!llvm::sys::fs::is_directory(folder))
+    return fail(path, "there is no folder " + folder + "; make it first");
+  if (std::error_code error = llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
+    return fail(path, "folder " + folder + ": " + error.message());
   return success();
 }

@@ -18,6 +18,9 @@ namespace ulsc::tool {
 mlir::LogicalResult writeFile(llvm::StringRef path,
                               llvm::function_ref<void(llvm::raw_ostream &)> write);
 
+/// Whether a file could be made at `path` now: before work whose result would have nowhere to go.
+mlir::LogicalResult checkFolder(llvm::StringRef path);
+
 } // namespace ulsc::tool
 
 #endif // ULSC_TOOLS_ULSC_OUTPUT_H

@@ -46,4 +46,8 @@
 // RUN: not ulsc compile %S/../../../examples/llama-small --seq 8 --batch 1 --pass-pipeline-at=graph:no-such-pass --emit=graph 2>&1 | FileCheck %s --check-prefix=PASS
 // PASS: error: the pipeline after stage graph can't be read: {{.*}}no-such-pass
 // RUN: not ulsc compile %S/../../../examples/llama-small --seq 8 --batch 1 --emit=graph -o %t/no/such/place 2>&1 | FileCheck %s --check-prefix=PLACE
-// PLACE: error: {{.*}}no/such/place can't be written: No such file or directory
+// PLACE: error: {{.*}}no/such/place can't be written: there is no folder {{.*}}no/such; make it first
+// RUN: not ulsc compile %S/../../../examples/llama-small --seq 32 --batch 4 -o %t.none/x 2>&1 | FileCheck %s --check-prefix=FOLDER
+// FOLDER: error: {{.*}}/x can't be written: there is no folder {{.*}}.none; make it first
+// RUN: not ulsc compile %S/../../../examples/llama-small --seq 32 --batch 4 --threads 5000 --emit=graph 2>&1 | FileCheck %s --check-prefix=THREADS
+// THREADS: error: --threads is 5000, expected at most 4096
