@@ -43,6 +43,12 @@ LogicalResult ParamOp::verify() {
   RankedTensorType type = getTensorType();
   if (int64_t(getAxes().size()) != type.getRank())
     return emitOpError() << "names " << getAxes().size() << " logical axes for " << type;
+  if (auto external = getExternal())
+    for (Attribute group : *external) {
+      auto list = llvm::dyn_cast<ArrayAttr>(group);
+      if (!list || !llvm::all_of(list, [](Attribute dim) { return llvm::isa<IntegerAttr>(dim); }))
+        return emitOpError() << "external dimensions are lists of integers, found " << group;
+    }
   int64_t next = 0;
   for (const auto &group : getExternalDims())
     for (int64_t dim : group)

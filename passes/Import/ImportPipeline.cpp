@@ -5,6 +5,7 @@
 //
 //===-------------------------------------------------------------------------------------------===//
 
+#include "passes/EnterStage.h"
 #include "passes/Import/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -13,6 +14,7 @@ using namespace mlir;
 using namespace ulsc;
 
 void ulsc::buildGraphPipeline(OpPassManager &manager, const GraphPipelineOptions &options) {
+  manager.addPass(createEnterStagePass("", "graph"));
   AnnotatePassOptions annotate;
   annotate.mesh = options.mesh;
   annotate.meshOrder = options.meshOrder;

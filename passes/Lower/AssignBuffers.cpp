@@ -89,6 +89,8 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (failed(checkLowered(module)))
+      return signalPassFailure();
     module.walk([](Operation *op) {
       if (isa<uls::BlockOp, uls::StepOp>(op))
         splitConstants(op);
@@ -126,6 +128,17 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
     for (Operation *op : done)
       op->erase();
     state.collectives.attach();
+  }
+
+  /// What earlier passes of the stage take away must be gone.
+  static LogicalResult checkLowered(ModuleOp module) {
+    WalkResult result = module.walk([](Operation *op) -> WalkResult {
+      if (isa<uls::MaterializeOp, uls::BackwardOp, uls::UpdateOp, uls::UpdateRuleOp>(op))
+        return op->emitOpError("is left where values become buffers; run ulsc-lower-pipeline on a "
+                               "module of stage scheduled");
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
   }
 
   static void collectSignatures(ModuleState &state) {

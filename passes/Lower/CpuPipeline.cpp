@@ -16,11 +16,13 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "passes/EnterStage.h"
 #include "passes/Lower/Passes.h"
 
 using namespace mlir;
 
 void ulsc::buildCpuPipeline(OpPassManager &passes) {
+  passes.addPass(createEnterStagePass("exec", "llvm"));
   passes.addPass(createAttachManifestPass());
   passes.addPass(createDeduplicateKernelsPass());
   passes.addPass(createEmitCpuAttentionPass());

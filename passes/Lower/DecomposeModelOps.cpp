@@ -36,6 +36,10 @@ static bool isLeft(Operation *op) {
 namespace {
 struct DecomposeModelOps : ulsc::impl::DecomposeModelOpsPassBase<DecomposeModelOps> {
   void runOnOperation() override {
+    for (auto rule : getOperation().getOps<uls::UpdateRuleOp>()) {
+      rule.emitOpError("is left where ops become kernels; run ulsc-lower-state first");
+      return signalPassFailure();
+    }
     if (failed(fuseAccumulations()) || failed(decompose()))
       return signalPassFailure();
     WalkResult result = getOperation().walk([&](Operation *op) {

@@ -6,6 +6,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "dialects/Exec/ExecOps.h"
+#include "passes/EnterStage.h"
 #include "passes/Lower/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -15,6 +16,7 @@
 using namespace mlir;
 
 void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &options) {
+  manager.addPass(createEnterStagePass("scheduled", "exec"));
   manager.addPass(createExpandContextsPass());
   manager.addPass(createSinkAccumulationPass());
   manager.addPass(createLowerStatePass());

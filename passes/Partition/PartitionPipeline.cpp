@@ -5,6 +5,7 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "passes/EnterStage.h"
 #include "passes/Partition/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -14,6 +15,7 @@
 using namespace mlir;
 
 void ulsc::buildPartitionPipeline(OpPassManager &manager) {
+  manager.addPass(createEnterStagePass("sharded", "local"));
   manager.addPass(createPartitionModulePass());
   // Equal collectives on equal values are one.
   manager.addPass(createCSEPass());

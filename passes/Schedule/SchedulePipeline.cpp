@@ -5,12 +5,14 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "passes/EnterStage.h"
 #include "passes/Schedule/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
 void ulsc::buildSchedulePipeline(mlir::OpPassManager &pm) {
+  pm.addPass(createEnterStagePass("local", "scheduled"));
   pm.addPass(createCutJointBlocksPass());
   // Buckets need the last microbatch in the open, and overlap needs the buckets.
   pm.addPass(createPeelLastMicrobatchPass());

@@ -5,6 +5,7 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "passes/EnterStage.h"
 #include "passes/Shard/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -13,6 +14,7 @@
 using namespace mlir;
 
 void ulsc::buildShardPipeline(OpPassManager &manager) {
+  manager.addPass(createEnterStagePass("train", "sharded"));
   manager.addPass(createPropagateShardingsPass());
   manager.addPass(createVerifyShardingsPass());
 }

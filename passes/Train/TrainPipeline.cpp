@@ -5,6 +5,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "dialects/Uls/Uls.h"
+#include "passes/EnterStage.h"
 #include "passes/Train/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -15,6 +16,7 @@ using namespace mlir;
 using namespace ulsc;
 
 void ulsc::buildTrainPipeline(OpPassManager &manager, const TrainOptions &options) {
+  manager.addPass(createEnterStagePass("graph", "train"));
   manager.addPass(createMakeJointBlocksPass());
   // Blocks only: in the step, accumulators that start as equal zeros must stay apart, for they may
   // be sharded differently.

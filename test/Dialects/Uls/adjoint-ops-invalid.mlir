@@ -21,3 +21,8 @@ uls.block @max_grad(%x: tensor<4x8xf32>, %m: tensor<8xf32>) -> (tensor<4x8xf32>)
   %b = uls.reduce_max_grad %x, %m, %m dims [1] : tensor<4x8xf32>, tensor<8xf32>
   uls.yield %b : tensor<4x8xf32>
 }
+
+// -----
+
+// expected-error@+1 {{external dimensions are lists of integers, found [1.000000e+00]}}
+uls.param @p : tensor<4x8xf32> axes ["mlp", "embed"] init <zeros> external [[0], [1.0]]
