@@ -6,7 +6,7 @@
  * change here changes passes/Lower with it. Every pointer into the arena is aligned to
  * ULSC_ALIGNMENT bytes, every element count is in elements and every size in bytes. No function
  * returns an error: one that can't do its work ends the job on all ranks with a message naming the
- * operation (DESIGN: a rank that fails ends all).
+ * operation.
  *
  * Part of the license of this project: Apache-2.0 WITH LLVM-exception.
  *===---------------------------------------------------------------------------------------------===*/

@@ -14,7 +14,7 @@ def AnnotatePass : Pass<"ulsc-annotate", "::mlir::ModuleOp"> {
   let description = [{
     Requires a module of parameters, blocks and `@forward` without a mesh.
 
-    Puts presets, recipe, rules and pins together (DESIGN: annotations), adds `dist.mesh`, and gives each parameter its closed
+    Puts presets, recipe, rules and pins together (docs/recipe.md), adds `dist.mesh`, and gives each parameter its closed
     sharding: by the pin that matches its name last, else by the rules of its logical axes. `dist.origin` of a parameter
     says for each mesh axis which annotation it came from; `uls.rules` of the module keeps the rules for propagation, and
     `origin` of `uls.batch` that of the batch. All sizes that don't divide are one error.
