@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace ulsc::dist;
@@ -230,12 +231,20 @@ void ShardingAttr::print(AsmPrinter &printer) const {
     llvm::interleaveComma(getPartials(), printer, [&](PartialAttr p) { p.print(printer); });
     printer << ']';
   }
+  if (!getFlat().empty()) {
+    printer << ", flat={";
+    printAxes(printer, getFlat());
+    printer << '}';
+  }
   printer << '>';
 }
 
 /// Parses one of the optional trailing clauses of a sharding.
 static ParseResult parseClause(AsmParser &parser, SmallVectorImpl<StringAttr> &replicated,
-                               SmallVectorImpl<PartialAttr> &partials) {
+                               SmallVectorImpl<PartialAttr> &partials,
+                               SmallVectorImpl<StringAttr> &flat) {
+  if (succeeded(parser.parseOptionalKeyword("flat")))
+    return failure(parser.parseEqual() || parseBracedAxes(parser, flat));
   if (succeeded(parser.parseOptionalKeyword("replicated")))
     return failure(parser.parseEqual() || parseBracedAxes(parser, replicated));
   if (parser.parseKeyword("partial") || parser.parseEqual())
@@ -254,6 +263,7 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   SmallVector<DimShardingAttr> dims;
   SmallVector<StringAttr> replicated;
   SmallVector<PartialAttr> partials;
+  SmallVector<StringAttr> flat;
   auto parseDim = [&]() -> ParseResult {
     auto dim = llvm::dyn_cast_or_null<DimShardingAttr>(DimShardingAttr::parse(parser, {}));
     if (!dim)
@@ -265,11 +275,11 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
     return {};
   while (succeeded(parser.parseOptionalComma()))
-    if (parseClause(parser, replicated, partials))
+    if (parseClause(parser, replicated, partials, flat))
       return {};
   if (parser.parseGreater())
     return {};
-  return ShardingAttr::get(parser.getContext(), mesh, dims, replicated, partials);
+  return ShardingAttr::get(parser.getContext(), mesh, dims, replicated, partials, flat);
 }
 
 //===---------------------------------------------------------------------------------------===//
@@ -282,18 +292,19 @@ ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, int64_t rank) {
 
 ShardingAttr ShardingAttr::getClosed(FlatSymbolRefAttr mesh,
                                      ArrayRef<SmallVector<StringAttr>> dimAxes,
-                                     ArrayRef<PartialAttr> partials) {
+                                     ArrayRef<PartialAttr> partials, ArrayRef<StringAttr> flat) {
   MLIRContext *context = mesh.getContext();
   SmallVector<DimShardingAttr> dims;
   for (const SmallVector<StringAttr> &axes : dimAxes)
     dims.push_back(DimShardingAttr::get(context, axes, /*isOpen=*/false, /*priority=*/-1));
-  return ShardingAttr::get(context, mesh, dims, {}, partials);
+  return ShardingAttr::get(context, mesh, dims, {}, partials, flat);
 }
 
 SmallVector<StringAttr> ShardingAttr::getShardingAxes() const {
   SmallVector<StringAttr> axes;
   for (DimShardingAttr dim : getDims())
     llvm::append_range(axes, dim.getAxes());
+  llvm::append_range(axes, getFlat());
   return axes;
 }
 
@@ -309,14 +320,14 @@ bool ShardingAttr::isFullyReplicated() const {
 }
 
 ShardingAttr ShardingAttr::withoutPartials() const {
-  return get(getContext(), getMesh(), getDims(), getReplicated(), {});
+  return get(getContext(), getMesh(), getDims(), getReplicated(), {}, getFlat());
 }
 
 ShardingAttr ShardingAttr::getCanonical() const {
   SmallVector<SmallVector<StringAttr>> dimAxes;
   for (DimShardingAttr dim : getDims())
     dimAxes.emplace_back(dim.getAxes());
-  return getClosed(getMesh(), dimAxes, getPartials());
+  return getClosed(getMesh(), dimAxes, getPartials(), getFlat());
 }
 
 LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError, MeshAttr mesh,
@@ -347,10 +358,20 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   for (StringAttr axis : getPartialAxes())
     if (failed(checkAxis(axis)))
       return failure();
+  for (StringAttr axis : getFlat())
+    if (failed(checkAxis(axis)))
+      return failure();
   return success();
 }
 
 SmallVector<int64_t> ShardingAttr::getLocalShape(MeshAttr mesh, ArrayRef<int64_t> global) const {
+  SmallVector<int64_t> block = getBlockShape(mesh, global);
+  if (getFlat().empty())
+    return block;
+  return {llvm::divideCeilSigned(ShapedType::getNumElements(block), mesh.getSize(getFlat()))};
+}
+
+SmallVector<int64_t> ShardingAttr::getBlockShape(MeshAttr mesh, ArrayRef<int64_t> global) const {
   SmallVector<int64_t> local(global);
   for (auto [size, dim] : llvm::zip_equal(local, getDims())) {
     int64_t parts = mesh.getSize(dim.getAxes());
@@ -366,7 +387,7 @@ RankedTensorType ShardingAttr::getLocalType(MeshAttr mesh, RankedTensorType glob
 
 SmallVector<int64_t> ShardingAttr::getOffsets(MeshAttr mesh, int64_t rank,
                                               ArrayRef<int64_t> global) const {
-  SmallVector<int64_t> offsets = getLocalShape(mesh, global);
+  SmallVector<int64_t> offsets = getBlockShape(mesh, global);
   for (auto [offset, dim] : llvm::zip_equal(offsets, getDims()))
     offset *= mesh.getPosition(rank, dim.getAxes());
   return offsets;

@@ -79,18 +79,22 @@ def Dist_Sharding : Dist_Attr<"Sharding", "sharding"> {
     Each dimension lists the axes that shard it, major to minor; `?` leaves it open for propagation to add
     more, `p0`, `p1`, … give a user priority. `replicated` axes may not shard the value. `partial` axes hold
     summands (or maximands): the value is the reduction of what the ranks along them hold, and a value may pass
-    so only through ops that are linear in it.
+    so only through ops that are linear in it. `flat` axes split what the dimensions leave of the value: a rank's
+    block in row-major order, padded at its end to a multiple of the ranks along them, in equal contiguous chunks. So
+    lies state that is stored and never computed with as it lies: it has one dimension there.
 
     Examples:
     ```
     #dist.sharding<@mesh, [{"dp"}, {}, {"tp", ?}p0], replicated={"pp"}>
     #dist.sharding<@mesh, [{"dp"}, {} ], partial=[sum:{"tp"} ]>
+    #dist.sharding<@mesh, [{"tp"}, {} ], flat={"dp"}>
     ```
   }];
   let parameters = (ins "mlir::FlatSymbolRefAttr":$mesh,
                         ArrayRefParameter<"DimShardingAttr">:$dims,
                         ArrayRefParameter<"mlir::StringAttr">:$replicated,
-                        ArrayRefParameter<"PartialAttr">:$partials);
+                        ArrayRefParameter<"PartialAttr">:$partials,
+                        ArrayRefParameter<"mlir::StringAttr">:$flat);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     int64_t getRank() const { return getDims().size(); }
@@ -99,9 +103,10 @@ def Dist_Sharding : Dist_Attr<"Sharding", "sharding"> {
     /// A closed sharding with these axes per dimension.
     static ShardingAttr getClosed(mlir::FlatSymbolRefAttr mesh,
                                   llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> dimAxes,
-                                  llvm::ArrayRef<PartialAttr> partials = {});
+                                  llvm::ArrayRef<PartialAttr> partials = {},
+                                  llvm::ArrayRef<mlir::StringAttr> flat = {});
     llvm::ArrayRef<mlir::StringAttr> getAxes(int64_t dim) const { return getDims()[dim].getAxes(); }
-    /// All axes that shard some dimension.
+    /// All axes that shard some dimension, and those that split what is left.
     llvm::SmallVector<mlir::StringAttr> getShardingAxes() const;
     /// All axes with a pending reduction.
     llvm::SmallVector<mlir::StringAttr> getPartialAxes() const;
@@ -113,10 +118,13 @@ def Dist_Sharding : Dist_Attr<"Sharding", "sharding"> {
     /// `where` names the value in messages.
     mlir::LogicalResult verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, MeshAttr mesh,
                                llvm::ArrayRef<int64_t> shape) const;
-    /// The shape of one rank's block of a tensor of `globalShape`, which must divide.
+    /// The shape of one rank's block of a tensor of `globalShape`, which must divide; one dimension where
+    /// the sharding is flat.
     llvm::SmallVector<int64_t> getLocalShape(MeshAttr mesh, llvm::ArrayRef<int64_t> globalShape) const;
     mlir::RankedTensorType getLocalType(MeshAttr mesh, mlir::RankedTensorType globalType) const;
-    /// Offset of `rank`'s block in each dimension of a tensor of `globalShape`.
+    /// The shape of the block that `flat` splits.
+    llvm::SmallVector<int64_t> getBlockShape(MeshAttr mesh, llvm::ArrayRef<int64_t> globalShape) const;
+    /// Offset of `rank`'s block, before `flat` splits it, in each dimension of a tensor of `globalShape`.
     llvm::SmallVector<int64_t> getOffsets(MeshAttr mesh, int64_t rank,
                                           llvm::ArrayRef<int64_t> globalShape) const;
   }];

@@ -45,7 +45,7 @@ static ShardingAttr withSum(ShardingAttr sharding, ArrayRef<StringAttr> axes) {
   if (!axes.empty())
     partials.push_back(dist::PartialAttr::get(sharding.getContext(), dist::Reduction::Sum, axes));
   return ShardingAttr::get(sharding.getContext(), sharding.getMesh(), sharding.getDims(), {},
-                           partials);
+                           partials, sharding.getFlat());
 }
 
 static ArrayAttr axesAttr(Builder &builder, ArrayRef<StringAttr> axes) {

@@ -169,8 +169,32 @@ Tensor Tensor::round(FloatType type) const {
 
 Tensor interpreter::shardOf(const Tensor &global, dist::ShardingAttr sharding, dist::MeshAttr mesh,
                             int64_t rank) {
-  return global.block(sharding.getOffsets(mesh, rank, global.getShape()),
-                      sharding.getLocalShape(mesh, global.getShape()));
+  Tensor block = global.block(sharding.getOffsets(mesh, rank, global.getShape()),
+                              sharding.getBlockShape(mesh, global.getShape()));
+  if (sharding.getFlat().empty())
+    return block;
+  SmallVector<int64_t> chunk = sharding.getLocalShape(mesh, global.getShape());
+  int64_t first = chunk[0] * mesh.getPosition(rank, sharding.getFlat());
+  return block.gather(chunk, [&](int64_t i) {
+    return first + i < block.getNumElements() ? first + i : -1; // padding is zero
+  });
+}
+
+/// Puts the chunks of flat blocks together; padding is cut.
+static SmallVector<Tensor> joinChunks(ArrayRef<Tensor> chunks, dist::ShardingAttr sharding,
+                                      dist::MeshAttr mesh, ArrayRef<int64_t> globalShape) {
+  if (sharding.getFlat().empty())
+    return SmallVector<Tensor>(chunks);
+  Shape shape(sharding.getBlockShape(mesh, globalShape));
+  SmallVector<Tensor> blocks;
+  for (int64_t rank = 0; rank < int64_t(chunks.size()); ++rank) {
+    std::vector<double> elements;
+    for (int64_t other : mesh.getGroup(rank, sharding.getFlat()))
+      llvm::append_range(elements, chunks[other].getFloats());
+    elements.resize(getNumElements(shape));
+    blocks.push_back(Tensor(shape, std::move(elements)));
+  }
+  return blocks;
 }
 
 /// Combines the summands that the ranks along partial axes hold.
@@ -252,13 +276,15 @@ std::optional<Tensor> interpreter::assemble(ArrayRef<Tensor> blocks, dist::Shard
                                             double tolerance, std::string &error) {
   SmallVector<Tensor> combined = combinePartials(blocks, sharding, mesh);
   SmallVector<int64_t> localShape = sharding.getLocalShape(mesh, globalShape);
-  Assembler assembler(globalShape, combined[0].isFloat(), tolerance * getLargest(combined));
-  for (auto [rank, block] : llvm::enumerate(combined)) {
+  for (auto [rank, block] : llvm::enumerate(combined))
     if (block.getShape() != ArrayRef<int64_t>(localShape)) {
       error =
           "rank " + std::to_string(rank) + " holds a block of another shape than its sharding says";
       return std::nullopt;
     }
+  combined = joinChunks(combined, sharding, mesh, globalShape);
+  Assembler assembler(globalShape, combined[0].isFloat(), tolerance * getLargest(combined));
+  for (auto [rank, block] : llvm::enumerate(combined)) {
     int64_t other = assembler.add(rank, block, sharding.getOffsets(mesh, rank, globalShape));
     if (other >= 0) {
       error = "replicas differ between rank " + std::to_string(other) + " and rank " +

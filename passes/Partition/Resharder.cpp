@@ -7,6 +7,8 @@
 
 #include "passes/Partition/Resharder.h"
 
+#include "dialects/Uls/Uls.h"
+
 #include "dialects/Dist/CompleteReduction.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -35,6 +37,52 @@ StringAttr Resharder::describe(const ReshardStep &step, const ReshardCause &caus
                              (texts.empty() ? "" : "; the value is sharded by " + joined));
 }
 
+/// The elements of a rank's block in one dimension, padded so that they split evenly over `axes`.
+Value Resharder::flatten(OpBuilder &builder, Value value, ArrayRef<uint8_t> axes) {
+  auto type = llvm::cast<RankedTensorType>(value.getType());
+  int64_t elements = type.getNumElements(), ranks = mesh.getSize(axes);
+  int64_t padded = llvm::alignTo(elements, ranks);
+  auto makeType = [&](int64_t size) { return RankedTensorType::get(size, type.getElementType()); };
+  if (type.getRank() != 1)
+    value = uls::ReshapeOp::create(builder, value.getLoc(), makeType(elements), value);
+  if (padded != elements)
+    value = uls::PadOp::create(builder, value.getLoc(), makeType(padded), value, /*dim=*/0,
+                               /*low=*/0);
+  return value;
+}
+
+/// The reverse.
+Value Resharder::unflatten(OpBuilder &builder, Value value, RankedTensorType type) {
+  auto flat = RankedTensorType::get(type.getNumElements(), type.getElementType());
+  if (value.getType() != flat)
+    value = uls::SliceOp::create(builder, value.getLoc(), flat, value, /*dim=*/0, /*offset=*/0);
+  if (type != flat)
+    value = uls::ReshapeOp::create(builder, value.getLoc(), type, value);
+  return value;
+}
+
+Value Resharder::emitFlat(OpBuilder &builder, Value value, const ReshardStep &step,
+                          RankedTensorType type, ArrayAttr axes, StringAttr cause) {
+  Location loc = value.getLoc();
+  StringRef meshName = mesh.name.getValue();
+  auto local = llvm::cast<RankedTensorType>(mesh.getLocalType(step.after, type));
+  if (step.kind == ReshardStep::AllGather) {
+    auto chunk = llvm::cast<RankedTensorType>(value.getType());
+    auto whole = RankedTensorType::get(chunk.getDimSize(0) * mesh.getSize(step.axes),
+                                       chunk.getElementType());
+    Value gathered = dist::AllGatherOp::create(builder, loc, SmallVector<Type>{whole}, value,
+                                               meshName, axes, ArrayRef<int64_t>{0}, cause)
+                         .getOutputs()[0];
+    return unflatten(builder, gathered, local);
+  }
+  Value flat = flatten(builder, value, step.axes);
+  if (step.kind == ReshardStep::ReduceScatter)
+    return dist::ReduceScatterOp::create(builder, loc, SmallVector<Type>{local}, step.reduction,
+                                         flat, meshName, axes, ArrayRef<int64_t>{0}, cause)
+        .getOutputs()[0];
+  return dist::LocalSliceOp::create(builder, loc, local, flat, 0, meshName, axes);
+}
+
 Value Resharder::emit(OpBuilder &builder, Value value, const ReshardStep &step,
                       const Layout &before, RankedTensorType type, const ReshardCause &cause) {
   Location loc = value.getLoc();
@@ -45,6 +93,8 @@ Value Resharder::emit(OpBuilder &builder, Value value, const ReshardStep &step,
   ArrayAttr axes = builder.getArrayAttr(names);
   StringRef meshName = mesh.name.getValue();
   StringAttr text = describe(step, cause);
+  if (step.isFlat)
+    return emitFlat(builder, value, step, type, axes, text);
   switch (step.kind) {
   case ReshardStep::AllReduce: {
     auto reduce = dist::AllReduceOp::create(builder, loc, results, step.reduction, value, meshName,

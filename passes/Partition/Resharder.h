@@ -39,6 +39,10 @@ public:
 private:
   mlir::Value emit(mlir::OpBuilder &builder, mlir::Value value, const ReshardStep &step,
                    const Layout &before, mlir::RankedTensorType type, const ReshardCause &cause);
+  mlir::Value flatten(mlir::OpBuilder &builder, mlir::Value value, llvm::ArrayRef<uint8_t> axes);
+  mlir::Value unflatten(mlir::OpBuilder &builder, mlir::Value value, mlir::RankedTensorType type);
+  mlir::Value emitFlat(mlir::OpBuilder &builder, mlir::Value value, const ReshardStep &step,
+                       mlir::RankedTensorType type, mlir::ArrayAttr axes, mlir::StringAttr cause);
   mlir::StringAttr describe(const ReshardStep &step, const ReshardCause &cause) const;
 
   const Mesh &mesh;

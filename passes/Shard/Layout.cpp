@@ -89,6 +89,7 @@ Layout Mesh::read(dist::ShardingAttr sharding) const {
   for (dist::PartialAttr partial : sharding.getPartials())
     (partial.getReduction() == dist::Reduction::Sum ? layout.sum : layout.max) |=
         getMask(partial.getAxes());
+  layout.flat = read(sharding.getFlat());
   return layout;
 }
 
@@ -104,7 +105,7 @@ dist::ShardingAttr Mesh::write(const Layout &layout) const {
   };
   add(dist::Reduction::Sum, layout.sum);
   add(dist::Reduction::Max, layout.max);
-  return dist::ShardingAttr::getClosed(name, dims, partials);
+  return dist::ShardingAttr::getClosed(name, dims, partials, getNames(layout.flat));
 }
 
 Layout Mesh::getReplicated(Type type) const {
@@ -115,6 +116,13 @@ Layout Mesh::getReplicated(Type type) const {
 }
 
 SmallVector<int64_t> Mesh::getLocalShape(const Layout &layout, ArrayRef<int64_t> shape) const {
+  SmallVector<int64_t> block = getBlockShape(layout, shape);
+  if (layout.flat.empty())
+    return block;
+  return {llvm::divideCeilSigned(ShapedType::getNumElements(block), getSize(layout.flat))};
+}
+
+SmallVector<int64_t> Mesh::getBlockShape(const Layout &layout, ArrayRef<int64_t> shape) const {
   SmallVector<int64_t> local(shape);
   for (auto [size, axes] : llvm::zip_equal(local, layout.dims))
     size /= getSize(axes);

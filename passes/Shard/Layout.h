@@ -28,15 +28,18 @@ using FactorAxes = llvm::SmallVector<AxisList>;
 AxisMask maskOf(llvm::ArrayRef<uint8_t> axes);
 bool isPrefix(llvm::ArrayRef<uint8_t> prefix, llvm::ArrayRef<uint8_t> list);
 
-/// How one value lies: axes per dimension and axes with a pending reduction.
+/// How one value lies: axes per dimension, axes with a pending reduction, and axes that split the
+/// flattened block (stored state only, no op computes on such a value as it lies).
 struct Layout {
   llvm::SmallVector<AxisList, 4> dims;
   AxisMask sum = 0, max = 0;
+  AxisList flat = {};
 
   AxisMask getDimMask() const;
-  Layout withoutPartials() const { return {dims, 0, 0}; }
+  Layout withoutPartials() const { return {dims, 0, 0, flat}; }
+  Layout withoutFlat() const { return {dims, sum, max, {}}; }
   bool operator==(const Layout &other) const {
-    return dims == other.dims && sum == other.sum && max == other.max;
+    return dims == other.dims && sum == other.sum && max == other.max && flat == other.flat;
   }
   bool operator!=(const Layout &other) const { return !(*this == other); }
 };
@@ -59,7 +62,9 @@ public:
   Layout read(dist::ShardingAttr sharding) const;
   dist::ShardingAttr write(const Layout &layout) const;
   Layout getReplicated(mlir::Type type) const;
-  /// The shape of one rank's block.
+  /// The shape of one rank's block before it is split flat, and of what the rank holds.
+  llvm::SmallVector<int64_t> getBlockShape(const Layout &layout,
+                                           llvm::ArrayRef<int64_t> shape) const;
   llvm::SmallVector<int64_t> getLocalShape(const Layout &layout,
                                            llvm::ArrayRef<int64_t> shape) const;
   /// Local form of a ranked tensor type; other types as they are.

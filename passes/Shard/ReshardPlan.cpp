@@ -27,6 +27,8 @@ Key keyOf(const Layout &layout) {
     key.insert(key.end(), axes.begin(), axes.end());
     key.push_back(255);
   }
+  key.insert(key.end(), layout.flat.begin(), layout.flat.end());
+  key.push_back(255);
   for (AxisMask mask : {layout.sum, layout.max})
     for (unsigned shift = 0; shift < 32; shift += 8)
       key.push_back(uint8_t(mask >> shift));
@@ -92,6 +94,9 @@ private:
 
   void expand(Node &node) {
     expandReductions(node);
+    expandFlat(node);
+    if (!node.layout.flat.empty())
+      return;
     for (size_t dim = 0; dim < node.layout.dims.size(); ++dim) {
       expandGathers(node, dim);
       expandSlices(node, dim);
@@ -120,7 +125,7 @@ private:
         visit(reduced(mask), node.distance + cost.allReduce(mask, bytes), &node,
               {ReshardStep::AllReduce, reduction, mesh.getAxes(mask), -1, -1, {}});
       for (uint8_t axis : mesh.getAxes(pending))
-        for (size_t dim = 0; dim < node.layout.dims.size(); ++dim) {
+        for (size_t dim = 0; dim < node.layout.dims.size() && node.layout.flat.empty(); ++dim) {
           Layout layout = reduced(maskOf({axis}));
           if (append(layout, dim, axis))
             visit(layout, node.distance + cost.reduceScatter(maskOf({axis}), bytes), &node,
@@ -129,6 +134,34 @@ private:
     };
     expandKind(dist::Reduction::Sum, node.layout.sum, to.sum);
     expandKind(dist::Reduction::Max, node.layout.max, to.max);
+  }
+
+  /// A flat value is gathered whole; one that lies as the target does but for that is split, and
+  /// reduced in the same step where it is pending over the axes that split it.
+  void expandFlat(Node &node) {
+    if (!node.layout.flat.empty()) {
+      Layout layout = node.layout.withoutFlat();
+      ReshardStep step{ReshardStep::AllGather, dist::Reduction::Sum, node.layout.flat};
+      step.isFlat = true;
+      visit(layout, node.distance + cost.allGather(maskOf(step.axes), bytesOf(layout)), &node,
+            step);
+      return;
+    }
+    if (to.flat.empty() || node.layout.dims != to.dims)
+      return;
+    AxisMask axes = maskOf(to.flat), pending = node.layout.sum & axes;
+    if ((pending && pending != axes) || (node.layout.max & axes))
+      return;
+    Layout layout = node.layout;
+    layout.sum &= ~axes;
+    layout.flat = to.flat;
+    ReshardStep step{pending ? ReshardStep::ReduceScatter : ReshardStep::LocalSlice,
+                     dist::Reduction::Sum, to.flat};
+    step.isFlat = true;
+    double bytes = bytesOf(node.layout);
+    visit(layout,
+          node.distance + (pending ? cost.reduceScatter(axes, bytes) : cost.copy(bytesOf(layout))),
+          &node, step);
   }
 
   /// Shards `dim` further by `axis` if the size divides.
@@ -179,7 +212,8 @@ private:
   /// Blocks of equal shape that lie on other ranks than they should.
   void expandPermute(Node &node) {
     const Layout &layout = node.layout;
-    if (layout.sum != to.sum || layout.max != to.max || layout.dims == to.dims ||
+    if (!to.flat.empty() || layout.sum != to.sum || layout.max != to.max ||
+        layout.dims == to.dims ||
         mesh.getLocalShape(layout, type.getShape()) != mesh.getLocalShape(to, type.getShape()))
       return;
     AxisMask axes = 0;

@@ -21,6 +21,8 @@ struct ReshardStep {
   /// The dimension that an all-to-all splits.
   int64_t splitDim = -1;
   Layout after;
+  /// Whether it gathers, scatters or slices the flattened block instead of a dimension.
+  bool isFlat = false;
 };
 
 struct ReshardPlan {

@@ -31,11 +31,20 @@ struct VerifyShardings : ulsc::impl::VerifyShardingsPassBase<VerifyShardings> {
     for (auto function : getOperation().getOps<FunctionOpInterface>())
       if (llvm::isa<uls::BlockOp, uls::ForwardOp, uls::StepOp>(function))
         valid &= check(function);
+    for (auto param : getOperation().getOps<uls::ParamOp>())
+      valid &= checkStored(param, param.getType(), param.getSharding());
+    for (auto state : getOperation().getOps<uls::StateOp>())
+      valid &= checkStored(state, state.getType(), state.getSharding());
     if (!valid)
       signalPassFailure();
   }
 
 private:
+  /// What is stored is whole everywhere without a sharding.
+  bool checkStored(Operation *op, Type type, std::optional<dist::ShardingAttr> sharding) {
+    return !sharding || check(op, type, *sharding, "sharding", /*mayBePartial=*/false);
+  }
+
   bool check(FunctionOpInterface function) {
     bool valid = true;
     for (BlockArgument argument : function.getArguments())

@@ -22,3 +22,11 @@ uls.block @collectives(%x: tensor<2x16xf32> {dist.sharding = #dist.sharding<@mes
   %8 = dist.reshard %7 to <@mesh, [{"dp"}, {}]> : tensor<2x16xf32>
   uls.yield %8 : tensor<2x16xf32>
 }
+
+// CHECK-LABEL: uls.block @flat
+// CHECK-SAME: #dist.sharding<@mesh, [{"tp"}, {}], flat={"dp"}>
+uls.block @flat(%x: tensor<4x6xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}], flat={"dp"}>}) -> (tensor<4x6xf32>) {
+  // CHECK: dist.reshard %{{.*}} to <@mesh, [{}, {}], replicated={"tp"}, flat={"dp"}>
+  %0 = dist.reshard %x to <@mesh, [{}, {}], replicated={"tp"}, flat={"dp"}> : tensor<4x6xf32>
+  uls.yield %0 : tensor<4x6xf32>
+}

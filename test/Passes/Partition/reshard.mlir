@@ -45,3 +45,35 @@ uls.block @once(%x: tensor<8x16xf32> {dist.sharding = #dist.sharding<@mesh, [{},
   uls.yield %0, %2 : tensor<8x16xf32>, tensor<8x16xf32>
 }
 }
+
+// -----
+
+// What lies flat is split by elements, not by dimensions: a block of 15 elements in four chunks of 4.
+module {
+dist.mesh @mesh <["r"=2, "s"=4]>
+// CHECK-LABEL: uls.block @flat_slice
+uls.block @flat_slice(%x: tensor<3x5xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>}) -> (tensor<3x5xf32>) {
+  // CHECK: %[[FLAT:.*]] = uls.reshape %{{.*}} : tensor<3x5xf32> -> tensor<15xf32>
+  // CHECK: %[[PADDED:.*]] = uls.pad %[[FLAT]] dim 0 low 0 : tensor<15xf32> -> tensor<16xf32>
+  // CHECK: %[[CHUNK:.*]] = dist.local_slice %[[PADDED]] dim 0 over @mesh ["s"] : tensor<16xf32> -> tensor<4xf32>
+  // CHECK: %[[GATHERED:.*]] = dist.all_gather %[[CHUNK]] dims [0] over @mesh ["s"] cause {{.*}} : (tensor<4xf32>) -> tensor<16xf32>
+  // CHECK: %[[CUT:.*]] = uls.slice %[[GATHERED]] dim 0 offset 0 : tensor<16xf32> -> tensor<15xf32>
+  // CHECK: uls.reshape %[[CUT]] : tensor<15xf32> -> tensor<3x5xf32>
+  %0 = dist.reshard %x to <@mesh, [{}, {}], flat={"s"}> : tensor<3x5xf32>
+  %1 = dist.reshard %0 to <@mesh, [{}, {}]> : tensor<3x5xf32>
+  uls.yield %1 : tensor<3x5xf32>
+}
+// A sum over more axes than the chunks lie along: scattered first, then a chunk is reduced.
+// CHECK-LABEL: uls.block @flat_scatter
+uls.block @flat_scatter(%x: tensor<8x16xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"r", "s"}]>},
+                        %w: tensor<16x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"r", "s"}, {}]>}) -> (tensor<8x2xf32>) {
+  // CHECK: uls.einsum
+  // CHECK: dist.reduce_scatter sum %{{.*}} dims [0] over @mesh ["s"] cause {{.*}} : (tensor<16xf32>) -> tensor<4xf32>
+  // CHECK: dist.all_reduce sum %{{.*}} over @mesh ["r"] cause {{.*}} : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: dist.all_gather %{{.*}} dims [0] over @mesh ["s"] cause {{.*}} : (tensor<4xf32>) -> tensor<16xf32>
+  %0 = uls.einsum "be,em->bm" %x, %w : tensor<8x16xf32>, tensor<16x2xf32> -> tensor<8x2xf32>
+  %1 = dist.reshard %0 to <@mesh, [{}, {}], flat={"s"}> : tensor<8x2xf32>
+  %2 = dist.reshard %1 to <@mesh, [{}, {}]> : tensor<8x2xf32>
+  uls.yield %2 : tensor<8x2xf32>
+}
+}

@@ -11,3 +11,11 @@ uls.block @odd(%x: tensor<8x6xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {
   uls.yield %0 : tensor<8x6xf32>
 }
 }
+
+// -----
+
+module {
+dist.mesh @mesh <["dp"=2]>
+// expected-error @below {{sharding: axis "dp" is used twice in one sharding}}
+uls.param @w : tensor<4x4xf32> axes ["a", "b"] init <zeros> sharding <@mesh, [{"dp"}, {}], flat={"dp"}>
+}
