@@ -186,8 +186,28 @@ bool Resolver::resolvePins() {
   return true;
 }
 
-/// Refuses axes the mesh lacks and drops those of size 1, along which there is nothing to do.
+/// Refuses an axis that `axes` names more than once: its ranks can be cut only once.
+static bool checkRepeats(Location where, StringRef what, const AxisNames &axes) {
+  bool isLegal = true;
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    // The second place tells; a third would only say it again.
+    if (llvm::count(ArrayRef(axes).take_front(i), axis) != 1)
+      continue;
+    emitError(where) << what << " names the mesh axis " << axis << ' '
+                     << (llvm::count(axes, axis) == 2
+                             ? std::string("twice")
+                             : std::to_string(llvm::count(axes, axis)) + " times")
+                     << "; keep it once";
+    isLegal = false;
+  }
+  return isLegal;
+}
+
+/// Refuses axes the mesh lacks or that are repeated, and drops those of size 1, along which there
+/// is nothing to do.
 bool Resolver::checkAxisNames(Location where, StringRef what, AxisNames &axes) {
+  if (!checkRepeats(where, what, axes))
+    return false;
   for (const std::string &axis : axes)
     if (!recipe.getAxisSize(axis)) {
       std::string mesh;
