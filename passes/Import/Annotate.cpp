@@ -245,7 +245,7 @@ LogicalResult AnnotatePass::checkAllUsed(const Recipe &recipe) {
   LogicalResult result = success();
   auto reportUnused = [&](LocationAttr location, StringRef pattern) {
     result = emitError(location) << "\"" << pattern << "\" matches no parameter"
-                                 << suggestNearest(pattern, names);
+                                 << suggestPattern(pattern, names);
   };
   auto matchesNone = [&](StringRef pattern) {
     return llvm::none_of(names, [&](StringRef name) { return matchesGlob(pattern, name); });

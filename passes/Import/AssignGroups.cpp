@@ -103,7 +103,7 @@ private:
 
   void reportUnused(LocationAttr location, StringRef pattern, ArrayRef<StringRef> names) {
     emitError(location) << "\"" << pattern << "\" matches no parameter"
-                        << suggestNearest(pattern, names);
+                        << suggestPattern(pattern, names);
     signalPassFailure();
   }
 };

@@ -35,6 +35,17 @@
 // PINS: pins.json:2:{{[0-9]+}}: remark: of pin model.embed* (recipe line 2) and pin model.*tokens.weight (recipe line 3), which both match, the later one holds for 1 parameter
 // PINS: uls.param @model.embed_tokens.weight {{.*}} sharding <@mesh, [{}, {"tp"}]>
 
+// Patterns that match nothing are shown all at once, with what is near.
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/unmatched.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=UNMATCHED
+// UNMATCHED: unmatched.json:2:{{[0-9]+}}: error: "model.embed_token.weight" matches no parameter; did you mean model.embed_tokens.weight
+// UNMATCHED: unmatched.json:3:{{[0-9]+}}: error: "*.wieght" matches no parameter; did you mean *.weight
+// UNMATCHED: unmatched.json:4:{{[0-9]+}}: error: "model.layers.*.mlp.up.weight" matches no parameter; did you mean model.layers.*.mlp.up_proj.weight
+
+//--- unmatched.json
+{"mesh": {"tp": 2},
+ "sharding": [{"match": "model.embed_token.weight", "dims": ["tp", null]}],
+ "groups": [{"match": "*.wieght"}],
+ "frozen": ["model.layers.*.mlp.up.weight"]}
 //--- seq.json
 {"mesh": {"tp": 2}, "rules": {"seq": "tp"}}
 //--- experts.json
