@@ -76,6 +76,7 @@ ConfigReader::ConfigReader(const JsonFile &file, std::string path, bool &hasErro
 
 InFlightDiagnostic ConfigReader::emitError(StringRef name) const {
   hasErrors = true;
+  failed.insert(name);
   InFlightDiagnostic diagnostic = file.emitError(at(name));
   diagnostic << "\"" << StringRef(at(name)).drop_front() << "\" ";
   return diagnostic;
@@ -127,6 +128,11 @@ const llvm::json::Value *ConfigReader::find(StringRef name) const {
   return value && value->kind() != llvm::json::Value::Null ? value : nullptr;
 }
 
+StringRef ConfigReader::findSpelling(ArrayRef<StringRef> names) const {
+  auto found = llvm::find_if(names, [&](StringRef name) { return has(name); });
+  return found == names.end() ? names.front() : *found;
+}
+
 StringRef ConfigReader::select(ArrayRef<StringRef> names, bool required, StringRef expected) const {
   StringRef found;
   for (StringRef name : names) {
@@ -139,7 +145,13 @@ StringRef ConfigReader::select(ArrayRef<StringRef> names, bool required, StringR
       found = name;
   }
   if (found.empty() && required) {
+    for (StringRef name : names)
+      if (object->get(name)) {
+        emitError(name) << "is null, expected " << expected;
+        return found;
+      }
     hasErrors = true;
+    failed.insert(names[0]);
     SmallVector<StringRef> present;
     for (const auto &entry : *object)
       present.push_back(entry.first);

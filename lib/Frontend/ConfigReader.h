@@ -9,6 +9,8 @@
 
 #include "ulsc/Support/JsonFile.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace ulsc::frontend {
 
 /// How a family treats a key of its configuration.
@@ -55,8 +57,13 @@ public:
                         llvm::ArrayRef<llvm::StringRef> choices,
                         std::optional<llvm::StringRef> fallback) const;
 
-  /// Whether an error was found so far: then values that follow from others may be made up.
-  bool hasFailed() const { return hasErrors; }
+  /// Whether none of these keys had an error so far: else their values are made up, and nothing
+  /// that follows from them is worth telling.
+  bool isSound(llvm::ArrayRef<llvm::StringRef> names) const {
+    return llvm::none_of(names, [&](llvm::StringRef name) { return failed.contains(name); });
+  }
+  /// The spelling of `names` that the object has, the first when there is none.
+  llvm::StringRef findSpelling(llvm::ArrayRef<llvm::StringRef> names) const;
   bool has(llvm::StringRef name) const { return find(name) != nullptr; }
   /// The object at `name`, if there is one that is not null; an error if it is something else.
   std::optional<ConfigReader> getObject(llvm::StringRef name) const;
@@ -78,6 +85,8 @@ private:
   std::string path;
   const llvm::json::Object *object;
   bool &hasErrors;
+  /// Keys that had an error.
+  mutable llvm::StringSet<> failed;
 };
 
 } // namespace ulsc::frontend

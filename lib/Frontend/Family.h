@@ -36,10 +36,10 @@ std::optional<ImportedModel> importLlama(const ConfigReader &, mlir::MLIRContext
 std::optional<ImportedModel> importGpt2(const ConfigReader &, mlir::MLIRContext *,
                                         const ImportOptions &);
 
-/// Bounds of sizes. Beyond them a configuration is taken to be wrong; products of those within are
-/// checked apart.
+/// Bounds of sizes. The graph grows with the layers, hence their lower bound. Beyond them a
+/// configuration is taken to be wrong; products of those within are checked apart.
 struct SizeBounds {
-  static constexpr int64_t kHidden = 1 << 20, kLayers = 100000, kHeads = 1 << 16,
+  static constexpr int64_t kHidden = 1 << 20, kLayers = 10000, kHeads = 1 << 16,
                            kVocabulary = 1 << 28, kPositions = int64_t(1) << 30;
 };
 

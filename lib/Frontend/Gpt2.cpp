@@ -63,10 +63,12 @@ static Gpt2Config readConfig(const ConfigReader &config) {
   c.layers = config.getInteger({"n_layer", "num_hidden_layers"}, 1, SizeBounds::kLayers);
   c.heads = config.getInteger({"n_head", "num_attention_heads"}, 1, SizeBounds::kHeads);
   if (c.hidden % c.heads != 0) {
-    config.emitError("n_head") << "is " << c.heads
-                               << ", which does not divide \"n_embd\" = " << c.hidden
-                               << "; the nearest hidden size that it does is "
-                               << std::max(c.heads, (c.hidden + c.heads / 2) / c.heads * c.heads);
+    if (config.isSound({"n_embd", "hidden_size", "n_head", "num_attention_heads"}))
+      config.emitError(config.findSpelling({"n_head", "num_attention_heads"}))
+          << "is " << c.heads << ", which does not divide \""
+          << config.findSpelling({"n_embd", "hidden_size"}) << "\" = " << c.hidden
+          << "; the nearest hidden size that it does is "
+          << std::max(c.heads, (c.hidden + c.heads / 2) / c.heads * c.heads);
     c.heads = 1;
   }
   c.inner = config.getInteger({"n_inner"}, 1, SizeBounds::kHidden * 8, 4 * c.hidden);
@@ -264,8 +266,8 @@ std::optional<ImportedModel> ulsc::frontend::importGpt2(const ConfigReader &conf
                  c.layers * (4.0 * c.hidden * c.hidden + 2.0 * c.hidden * c.inner) +
                      (2.0 * c.vocabulary + c.positions) * c.hidden,
                  hasErrors);
-  if (options.seq > c.positions)
-    reader.emitError(reader.has("n_positions") ? "n_positions" : "max_position_embeddings")
+  if (options.seq > c.positions && reader.isSound({"n_positions", "max_position_embeddings"}))
+    reader.emitError(reader.findSpelling({"n_positions", "max_position_embeddings"}))
         << "is " << c.positions << ", and positions are learned: the sequence length "
         << options.seq << " has no embedding for its end; use --seq " << c.positions << " or less";
   if (hasErrors)

@@ -55,6 +55,10 @@ static const KeyRule kKeys[] = {
 
 /// The head's size: given, or hidden size over heads, which must then divide.
 static int64_t readHeadSize(const ConfigReader &config, int64_t hidden, int64_t heads) {
+  // Without a head_dim of its own the size follows from both.
+  bool isKnown = config.isSound({"hidden_size", "num_attention_heads"});
+  if (!config.has("head_dim") && !isKnown)
+    return 2;
   if (!config.has("head_dim") && hidden % heads != 0) {
     config.emitError("hidden_size")
         << "is " << hidden << ", which \"num_attention_heads\" = " << heads
@@ -64,10 +68,18 @@ static int64_t readHeadSize(const ConfigReader &config, int64_t hidden, int64_t 
   }
   int64_t size =
       config.getInteger({"head_dim"}, 1, SizeBounds::kHidden, std::max<int64_t>(hidden / heads, 1));
-  if (size % 2 != 0 && (config.has("head_dim") || !config.hasFailed()))
+  if (size % 2 == 0 || !config.isSound({"head_dim"}))
+    return size;
+  if (config.has("head_dim"))
     config.emitError("head_dim") << "is " << size
                                  << ", expected an even size, since rotary positions turn pairs; "
                                  << "the nearest is " << size + 1;
+  else
+    config.emitError("hidden_size")
+        << "is " << hidden << ", which over \"num_attention_heads\" = " << heads
+        << " makes heads of " << size
+        << ", expected an even size, since rotary positions turn pairs; the nearest is "
+        << heads * (size + 1) << ", or give \"head_dim\"";
   return size;
 }
 
@@ -80,6 +92,8 @@ static LlamaConfig readConfig(const ConfigReader &config) {
   c.layers = config.getInteger({"num_hidden_layers"}, 1, SizeBounds::kLayers);
   c.heads = config.getInteger({"num_attention_heads"}, 1, SizeBounds::kHeads);
   c.keyValueHeads = config.getInteger({"num_key_value_heads"}, 1, SizeBounds::kHeads, c.heads);
+  if (!config.isSound({"num_attention_heads", "num_key_value_heads"}))
+    c.keyValueHeads = c.heads;
   if (c.heads % c.keyValueHeads != 0) {
     int64_t legal = c.keyValueHeads < c.heads ? c.keyValueHeads : c.heads;
     while (c.heads % legal != 0)
@@ -288,7 +302,7 @@ std::optional<ImportedModel> ulsc::frontend::importLlama(const ConfigReader &con
                  c.layers * (attention + 3.0 * c.hidden * c.intermediate) +
                      2.0 * c.vocabulary * c.hidden,
                  hasErrors);
-  if (options.seq > c.maxPositions)
+  if (options.seq > c.maxPositions && reader.isSound({"max_position_embeddings"}))
     reader.emitWarning("max_position_embeddings")
         << "is " << c.maxPositions << " and the sequence length " << options.seq
         << "; rotary positions go on, but the model was not made for it";

@@ -180,7 +180,7 @@ static bool applyOrder(Location location, MeshText &mesh, StringRef order) {
     std::string list;
     for (auto &axis : mesh)
       list += (list.empty() ? "" : ",") + axis.first;
-    emitError(location) << "--mesh-order \"" << order
+    emitError(location) << "the mesh order \"" << order
                         << "\" must name each axis of the mesh once, as in " << list;
     return false;
   }
@@ -188,12 +188,13 @@ static bool applyOrder(Location location, MeshText &mesh, StringRef order) {
   return true;
 }
 
-std::optional<MeshText> ulsc::frontend::completeMesh(Location location, MeshText mesh,
-                                                     int64_t devices, StringRef order) {
+std::optional<MeshText> ulsc::frontend::completeMesh(Location location, Location orderLocation,
+                                                     MeshText mesh, int64_t devices,
+                                                     StringRef order) {
   if (mesh.empty())
     mesh.emplace_back("dp", devices ? devices : 1);
   if (!checkAxes(location, mesh) || !resolveRest(location, mesh, devices) ||
-      !applyOrder(location, mesh, order))
+      !applyOrder(orderLocation, mesh, order))
     return std::nullopt;
   return mesh;
 }

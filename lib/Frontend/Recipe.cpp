@@ -81,6 +81,19 @@ std::string Recipe::describe() const {
   return text;
 }
 
+/// The axis that strategies use and that `name`, which they don't know, is likely meant for.
+static StringRef findMeantAxis(StringRef name) {
+  StringRef axes[] = {"dp", "tp"};
+  if (llvm::is_contained(axes, name) || name == "pp" || name == "cp")
+    return {};
+  // One letter in two is all that may differ, so that `x` is no suggestion's reason.
+  for (unsigned distance : {0u, 1u})
+    for (StringRef axis : axes)
+      if (name.size() > 1 && name.edit_distance_insensitive(axis) == distance)
+        return axis;
+  return {};
+}
+
 namespace {
 /// Puts together what holds for one compilation.
 class Resolver {
@@ -92,8 +105,20 @@ public:
 
 private:
   bool resolveMesh();
+  /// Where the recipe says `key`; the command line where an option of it, `given`, came over it.
+  Location getPlace(StringRef given, StringRef key) const {
+    bool isOfFile = given.empty() && file && file->json->getRoot().getAsObject()->get(key);
+    return isOfFile ? file->json->getLocation(("/" + key).str()) : location;
+  }
   bool resolveStrategy();
   bool addPreset(StringRef name);
+  /// The axis of the mesh that may be meant for `known`.
+  StringRef findMisspelled(StringRef known) const {
+    for (auto &axis : recipe.mesh)
+      if (findMeantAxis(axis.first) == known)
+        return axis.first;
+    return {};
+  }
   bool resolvePins();
   bool checkAxisNames(Location where, StringRef what, AxisNames &axes);
   bool checkMeshIsUsed();
@@ -118,7 +143,9 @@ bool Resolver::resolveMesh() {
   StringRef order = options.meshOrder;
   if (order.empty() && file)
     order = file->meshOrder;
-  std::optional<MeshText> complete = completeMesh(location, mesh, options.devices, order);
+  std::optional<MeshText> complete =
+      completeMesh(getPlace(options.mesh, "mesh"), getPlace(options.meshOrder, "mesh_order"), mesh,
+                   options.devices, order);
   if (!complete)
     return false;
   recipe.mesh = *complete;
@@ -126,7 +153,8 @@ bool Resolver::resolveMesh() {
 }
 
 bool Resolver::addPreset(StringRef name) {
-  std::optional<JsonFile> preset = loadPreset(location, name);
+  Location where = getPlace(options.strategy, "strategy");
+  std::optional<JsonFile> preset = loadPreset(where, name);
   if (!preset)
     return false;
   std::vector<AxisRule> rules;
@@ -136,9 +164,11 @@ bool Resolver::addPreset(StringRef name) {
   for (AxisRule &rule : rules) {
     for (const std::string &axis : rule.meshAxes)
       if (!recipe.getAxisSize(axis)) {
-        emitError(location) << "strategy " << name << " needs the mesh axis " << axis
-                            << ", which the mesh lacks; add " << axis
-                            << "=1 or more to --mesh, or take " << name << " out";
+        StringRef near = findMisspelled(axis);
+        emitError(where) << "strategy " << name << " needs the mesh axis " << axis
+                         << ", which the mesh lacks; "
+                         << (near.empty() ? "" : "is " + near.str() + " meant for it? ") << "add "
+                         << axis << "=1 or more to the mesh, or take " << name << " out";
         return false;
       }
     llvm::erase_if(recipe.rules,
@@ -186,8 +216,28 @@ bool Resolver::resolvePins() {
   return true;
 }
 
-/// Refuses axes the mesh lacks and drops those of size 1, along which there is nothing to do.
+/// Refuses an axis that `axes` names more than once: its ranks can be cut only once.
+static bool checkRepeats(Location where, StringRef what, const AxisNames &axes) {
+  bool isLegal = true;
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    // The second place tells; a third would only say it again.
+    if (llvm::count(ArrayRef(axes).take_front(i), axis) != 1)
+      continue;
+    emitError(where) << what << " names the mesh axis " << axis << ' '
+                     << (llvm::count(axes, axis) == 2
+                             ? std::string("twice")
+                             : std::to_string(llvm::count(axes, axis)) + " times")
+                     << "; keep it once";
+    isLegal = false;
+  }
+  return isLegal;
+}
+
+/// Refuses axes the mesh lacks or that are repeated, and drops those of size 1, along which there
+/// is nothing to do.
 bool Resolver::checkAxisNames(Location where, StringRef what, AxisNames &axes) {
+  if (!checkRepeats(where, what, axes))
+    return false;
   for (const std::string &axis : axes)
     if (!recipe.getAxisSize(axis)) {
       std::string mesh;
@@ -217,12 +267,15 @@ bool Resolver::checkMeshIsUsed() {
     if (found)
       continue;
     isUsed = false;
-    emitError(location)
+    std::string fix = name == "dp"   ? "add ddp to the strategy"
+                      : name == "tp" ? "add tp to the strategy"
+                                     : "add a rule for it to a recipe";
+    StringRef known = findMeantAxis(name);
+    if (!known.empty() && !recipe.getAxisSize(known))
+      fix += ", or did you mean " + known.str();
+    emitError(getPlace(options.mesh, "mesh"))
         << "mesh axis " << name << "=" << axis.second
-        << " is used by no rule and no pin, so that its ranks would all do the same; "
-        << (name == "dp"   ? "add ddp to the strategy"
-            : name == "tp" ? "add tp to the strategy"
-                           : "add a rule for it to a recipe");
+        << " is used by no rule and no pin, so that its ranks would all do the same; " << fix;
   }
   return isUsed;
 }

@@ -168,6 +168,10 @@ void RecipeReader::readGroups(const llvm::json::Value &value) {
       group.lrScale = readScale(path + "/lr_scale", *scale);
     if (const llvm::json::Value *scale = object->get("weight_decay_scale"))
       group.weightDecayScale = readScale(path + "/weight_decay_scale", *scale);
+    if (object->get("weight_decay") && object->get("weight_decay_scale"))
+      fail(path + "/weight_decay_scale")
+          << "\"weight_decay_scale\" is given beside \"weight_decay\", and both say what the "
+             "decay is; keep one of them";
     if (const llvm::json::Value *decay = object->get("weight_decay")) {
       // The decay itself is a flag of the program; a group can only turn it off or scale it.
       if (decay->getAsNumber() && *decay->getAsNumber() == 0)

@@ -21,8 +21,9 @@ std::optional<MeshText> parseMesh(mlir::Location location, llvm::StringRef text)
 std::optional<int64_t> parseAxisSize(mlir::Location location, llvm::StringRef axis,
                                      llvm::StringRef text);
 /// Resolves `*`, refuses axes of later work, and puts the axes in order.
-std::optional<MeshText> completeMesh(mlir::Location location, MeshText mesh, int64_t devices,
-                                     llvm::StringRef order);
+/// `location` is the mesh's, `orderLocation` the order's.
+std::optional<MeshText> completeMesh(mlir::Location location, mlir::Location orderLocation,
+                                     MeshText mesh, int64_t devices, llvm::StringRef order);
 
 /// The file of a preset; an error names those that exist.
 std::optional<JsonFile> loadPreset(mlir::Location location, llvm::StringRef name);

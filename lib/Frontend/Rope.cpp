@@ -51,7 +51,8 @@ static Scaling readScaling(const ConfigReader &object) {
       object.getNumber("high_freq_factor", 0.0, kMaxFactor, /*closed=*/false);
   scaling.originalPositions =
       object.getInteger({"original_max_position_embeddings"}, 1, int64_t(1) << 30);
-  if (scaling.highFrequencyFactor <= scaling.lowFrequencyFactor)
+  if (object.isSound({"low_freq_factor", "high_freq_factor"}) &&
+      scaling.highFrequencyFactor <= scaling.lowFrequencyFactor)
     object.emitError("high_freq_factor")
         << "is " << scaling.highFrequencyFactor
         << ", expected more than \"low_freq_factor\", which is " << scaling.lowFrequencyFactor

@@ -53,15 +53,25 @@ private:
     advance();
     return true;
   }
-  /// The characters of the string that starts here, escapes as they are written.
+  /// The string that starts here, as the parser decodes it: keys must be those of its objects.
   std::string string() {
-    std::string result;
-    for (advance(); at < text.size() && text[at] != '"'; advance()) {
+    size_t start = at;
+    for (advance(); at < text.size() && text[at] != '"'; advance())
       if (text[at] == '\\')
-        result += text[at], advance();
-      result += text[at];
-    }
+        advance();
     advance();
+    auto decoded = llvm::json::parse(text.slice(start, at));
+    if (!decoded) {
+      llvm::consumeError(decoded.takeError());
+      return text.slice(start + 1, at - 1).str();
+    }
+    return decoded->getAsString().value_or("").str();
+  }
+  /// `path` with `key` after it; a slash of the key itself must not look like two keys.
+  static std::string join(const std::string &path, StringRef key) {
+    std::string result = path + "/";
+    for (char c : key)
+      result += c == '/' ? std::string("~1") : std::string(1, c);
     return result;
   }
   void note(const std::string &path) { file.places[path] = {line, unsigned(at - lineStart) + 1}; }
@@ -70,13 +80,14 @@ private:
     while (!accept('}')) {
       skipSpace();
       JsonFile::Place place{line, unsigned(at - lineStart) + 1};
-      std::string key = string(), child = path + "/" + key;
+      std::string key = string(), child = join(path, key);
       if (!seen.insert(key).second && duplicate.empty())
         duplicate = child;
       file.keys[path].push_back(key);
       accept(':');
       value(child);
       file.places[child] = place;
+      file.places.try_emplace(path + "/" + key, place);
       accept(',');
     }
   }

@@ -7,7 +7,12 @@
 
 #include "ulsc/Support/Nearest.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
 #include <algorithm>
+#include <set>
 
 using llvm::ArrayRef;
 using llvm::StringRef;
@@ -31,6 +36,28 @@ StringRef ulsc::findNearest(StringRef word, ArrayRef<StringRef> candidates) {
 std::string ulsc::suggestNearest(StringRef word, ArrayRef<StringRef> candidates) {
   StringRef nearest = findNearest(word, candidates);
   return nearest.empty() ? std::string() : "; did you mean " + nearest.str();
+}
+
+std::string ulsc::suggestPattern(StringRef pattern, ArrayRef<StringRef> names) {
+  if (!pattern.contains('*'))
+    return suggestNearest(pattern, names);
+  size_t partCount = llvm::count(pattern, '.') + 1;
+  std::set<std::string> spellings;
+  for (StringRef name : names) {
+    llvm::SmallVector<StringRef> parts;
+    name.split(parts, '.');
+    for (StringRef &part : parts)
+      if (llvm::all_of(part, llvm::isDigit))
+        part = "*";
+    spellings.insert(llvm::join(parts, "."));
+    if (!pattern.starts_with("*.") || parts.size() < partCount)
+      continue;
+    // The last parts, as many as the pattern has after its star.
+    llvm::ArrayRef<StringRef> last = llvm::ArrayRef(parts).take_back(partCount - 1);
+    spellings.insert("*." + llvm::join(last, "."));
+  }
+  llvm::SmallVector<StringRef> candidates(spellings.begin(), spellings.end());
+  return suggestNearest(pattern, candidates);
 }
 
 bool ulsc::matchesGlob(StringRef pattern, StringRef text) {

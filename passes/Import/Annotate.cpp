@@ -15,6 +15,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <map>
+
 #define DEBUG_TYPE "ulsc-annotate"
 
 namespace ulsc {
@@ -62,9 +64,13 @@ private:
   FailureOr<int64_t> findPinnedDim(uls::ParamOp param, const Recipe &recipe, const Pin &pin,
                                    int64_t external);
   LogicalResult checkAllUsed(const Recipe &recipe);
+  LogicalResult checkNoAxisIdles(const Recipe &recipe);
 
   dist::MeshAttr meshAttr;
-  llvm::SmallVector<bool> pinIsUsed;
+  /// How many parameters a pin and a later one both match, by their indices.
+  std::map<std::pair<size_t, size_t>, int64_t> overridden;
+  /// Mesh axes over which a parameter is cut.
+  llvm::StringSet<> cuttingAxes;
 };
 } // namespace
 
@@ -197,10 +203,11 @@ LogicalResult AnnotatePass::annotate(uls::ParamOp param, const Recipe &recipe,
                                      Divisibility &divisibility) {
   Placement placement{SmallVector<AxisNames>(param.getTensorType().getRank()), {}, param.getLoc()};
   const Pin *pin = nullptr;
-  for (auto [i, candidate] : llvm::enumerate(recipe.pins))
+  for (const Pin &candidate : recipe.pins)
     if (matchesGlob(candidate.match, param.getSymName())) {
+      if (pin)
+        ++overridden[{pin - recipe.pins.data(), &candidate - recipe.pins.data()}];
       pin = &candidate;
-      pinIsUsed[i] = true;
     }
   if (failed(pin ? applyPin(param, recipe, *pin, placement) : applyRules(param, recipe, placement)))
     return failure();
@@ -217,8 +224,10 @@ LogicalResult AnnotatePass::annotate(uls::ParamOp param, const Recipe &recipe,
   param.setShardingAttr(
       dist::ShardingAttr::getClosed(FlatSymbolRefAttr::get(&getContext(), kMesh), dims));
   SmallVector<NamedAttribute> origins;
-  for (auto &[axis, origin] : placement.origins)
+  for (auto &[axis, origin] : placement.origins) {
     origins.push_back(builder.getNamedAttr(axis, builder.getStringAttr(origin)));
+    cuttingAxes.insert(axis);
+  }
   if (!origins.empty())
     param->setAttr("dist.origin", builder.getDictionaryAttr(origins));
   return success();
@@ -234,15 +243,52 @@ LogicalResult AnnotatePass::checkAllUsed(const Recipe &recipe) {
       axes.insert(axis);
   }
   LogicalResult result = success();
-  for (auto [i, pin] : llvm::enumerate(recipe.pins))
-    if (!pinIsUsed[i])
-      result = emitError(pin.location) << "\"" << pin.match << "\" matches no parameter"
-                                       << suggestNearest(pin.match, names);
+  auto reportUnused = [&](LocationAttr location, StringRef pattern) {
+    result = emitError(location) << "\"" << pattern << "\" matches no parameter"
+                                 << suggestPattern(pattern, names);
+  };
+  auto matchesNone = [&](StringRef pattern) {
+    return llvm::none_of(names, [&](StringRef name) { return matchesGlob(pattern, name); });
+  };
+  // Those of groups and frozen, too, which a later pass applies: one run shows all.
+  for (const Pin &pin : recipe.pins)
+    if (matchesNone(pin.match))
+      reportUnused(pin.location, pin.match);
+  for (const ParameterGroup &group : recipe.groups)
+    if (matchesNone(group.match))
+      reportUnused(group.location, group.match);
+  for (auto &[pattern, location] : recipe.frozen)
+    if (matchesNone(pattern))
+      reportUnused(location, pattern);
   for (const AxisRule &rule : recipe.rules)
     if (rule.isExplicit && rule.logicalAxis != "batch" && rule.logicalAxis != "seq" &&
         !axes.contains(rule.logicalAxis))
       emitWarning(rule.location) << "the rule for " << rule.logicalAxis
                                  << " touches nothing: no parameter of this model has that axis";
+  return result;
+}
+
+/// A rule that touches nothing of this model leaves its mesh axis with ranks that all do the same,
+/// as if there were no rule for the axis.
+LogicalResult AnnotatePass::checkNoAxisIdles(const Recipe &recipe) {
+  LogicalResult result = success();
+  AxisNames dataAxes = recipe.getDataAxes();
+  for (auto &[name, size] : recipe.mesh) {
+    if (size == 1 || cuttingAxes.contains(name) || llvm::is_contained(dataAxes, name))
+      continue;
+    LocationAttr location = NameLoc::get(StringAttr::get(&getContext(), "command line"));
+    std::string rules;
+    for (const AxisRule &rule : recipe.rules)
+      if (llvm::is_contained(rule.meshAxes, name)) {
+        rules += (rules.empty() ? "" : ", ") + rule.origin;
+        location = rule.location;
+      }
+    result = emitError(location) << "mesh axis " << name << "=" << size
+                                 << " cuts no parameter and not the batch"
+                                 << (rules.empty() ? "" : " (" + rules + ")")
+                                 << ", so that its ranks would all do the same; give it a rule for "
+                                    "an axis that this model has, or take it out of the mesh";
+  }
   return result;
 }
 
@@ -259,13 +305,21 @@ void AnnotatePass::runOnOperation() {
       resolveRecipe(&getContext(), {mesh, meshOrder, strategy, recipe, pins, devices});
   if (!resolved)
     return signalPassFailure();
-  pinIsUsed.assign(resolved->pins.size(), false);
   addMesh(*resolved);
   bool isLegal = succeeded(checkBatch(*resolved));
   Divisibility divisibility(*resolved);
   for (auto param : llvm::make_early_inc_range(module.getOps<uls::ParamOp>()))
     isLegal &= succeeded(annotate(param, *resolved, divisibility));
   isLegal &= succeeded(checkAllUsed(*resolved));
+  // A pin or a rule that failed may have been the one that uses the axis.
+  isLegal = isLegal && succeeded(checkNoAxisIdles(*resolved));
   if (!isLegal || failed(divisibility.report(module)))
     return signalPassFailure();
+  for (auto &[pair, count] : overridden) {
+    const Pin &earlier = resolved->pins[pair.first];
+    emitRemark(earlier.location) << "of " << earlier.origin << " and "
+                                 << resolved->pins[pair.second].origin
+                                 << ", which both match, the later one holds for " << count
+                                 << (count == 1 ? " parameter" : " parameters");
+  }
 }

@@ -51,6 +51,7 @@ struct AssignGroupsPass : public ulsc::impl::AssignGroupsPassBase<AssignGroupsPa
     for (auto [entry, isUsed] : llvm::zip_equal(resolved->frozen, frozenIsUsed))
       if (!isUsed)
         reportUnused(entry.second, entry.first, names);
+    checkSomeTrain(module, *resolved);
   }
 
 private:
@@ -83,9 +84,26 @@ private:
     module->setAttr("uls.groups", builder.getArrayAttr(groups));
   }
 
+  /// With all parameters frozen there would be no step to take.
+  void checkSomeTrain(ModuleOp module, const Recipe &recipe) {
+    auto params = module.getOps<uls::ParamOp>();
+    if (recipe.frozen.empty() ||
+        !llvm::all_of(params, [](uls::ParamOp param) { return param.getFrozen(); }))
+      return;
+    std::string patterns;
+    for (auto &[pattern, location] : recipe.frozen) {
+      patterns += (patterns.empty() ? "\"" : ", \"") + pattern + "\"";
+      if (auto place = llvm::dyn_cast<FileLineColLoc>(location))
+        patterns += " (recipe line " + std::to_string(place.getLine()) + ")";
+    }
+    emitError(recipe.frozen.front().second)
+        << "every parameter is frozen by " << patterns << "; train at least one";
+    signalPassFailure();
+  }
+
   void reportUnused(LocationAttr location, StringRef pattern, ArrayRef<StringRef> names) {
     emitError(location) << "\"" << pattern << "\" matches no parameter"
-                        << suggestNearest(pattern, names);
+                        << suggestPattern(pattern, names);
     signalPassFailure();
   }
 };

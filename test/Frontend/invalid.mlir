@@ -77,7 +77,7 @@
  "rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 1}}
 //--- huge.json
 {"model_type": "llama", "vocab_size": 200000000, "hidden_size": 1000000, "intermediate_size": 8000000,
- "num_hidden_layers": 100000, "num_attention_heads": 2}
+ "num_hidden_layers": 10000, "num_attention_heads": 2}
 //--- gpt2.json
 {"model_type": "gpt2", "vocab_size": 16, "n_embd": 9, "n_layer": 1, "n_head": 2, "n_positions": 64,
  "activation_function": "gelu_fast", "scale_attn_by_inverse_layer_idx": true, "attn_pdrop": 1.5}

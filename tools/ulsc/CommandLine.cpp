@@ -114,6 +114,12 @@ std::optional<Arguments> ulsc::tool::parseArguments(const CommandSpec &command,
       }
       value = words[++i];
     }
+    // An empty value is what an unset variable of a script leaves, not a wish for the default.
+    if (!option->value.empty() && value.empty()) {
+      reportUsageError(word.split('=').first + " is empty, expected " + option->value +
+                       "; give one or leave the option out");
+      isLegal = false;
+    }
     std::vector<std::string> &values = result.values[name];
     if (!values.empty() && !option->isRepeatable) {
       reportUsageError(word.split('=').first + " is given twice");

@@ -82,18 +82,23 @@ static int compile(const Arguments &arguments) {
     return reportUsageError(
         "compile needs -o FILE for the program, or --emit=STAGE to print a module");
   Compilation compilation(arguments, arguments.has("remarks"));
-  if (failed(checkFolder(arguments.get("o"))) || failed(checkFolder(arguments.get("report"))) ||
-      !compilation.prepare())
+  if (failed(checkFolder(arguments.get("o"), isProgram)) ||
+      failed(checkFolder(arguments.get("report"))) || !compilation.prepare())
     return 1;
   if (failed(compilation.run(isProgram ? "llvm" : *emit)))
     return 1;
-  if (isProgram)
-    return failed(emitProgram(arguments.get("o"), compilation)) ||
-           failed(writeReport(arguments, compilation));
   std::string output = arguments.get("o", "-");
-  if (failed(writeFile(output, [&](raw_ostream &stream) { compilation.printModule(stream); })))
+  LogicalResult written =
+      isProgram ? emitProgram(output, compilation)
+                : writeFile(output, [&](raw_ostream &stream) { compilation.printModule(stream); });
+  if (failed(written))
     return 1;
-  return failed(writeReport(arguments, compilation));
+  if (succeeded(writeReport(arguments, compilation)))
+    return 0;
+  // What failed leaves nothing that looks as if it had not.
+  if (output != "-" && llvm::sys::fs::is_regular_file(output))
+    llvm::sys::fs::remove(output);
+  return 1;
 }
 
 static int explain(const Arguments &arguments) {
@@ -101,7 +106,10 @@ static int explain(const Arguments &arguments) {
   if (failed(checkFolder(arguments.get("report"))) || !compilation.prepare() ||
       failed(compilation.run("scheduled")))
     return 1;
-  report::printCollectives(llvm::outs(), compilation.getCollectives());
+  if (failed(writeFile("-", [&](raw_ostream &stream) {
+        report::printCollectives(stream, compilation.getCollectives());
+      })))
+    return 1;
   return failed(writeReport(arguments, compilation));
 }
 

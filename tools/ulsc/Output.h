@@ -19,7 +19,12 @@ mlir::LogicalResult writeFile(llvm::StringRef path,
                               llvm::function_ref<void(llvm::raw_ostream &)> write);
 
 /// Whether a file could be made at `path` now: before work whose result would have nowhere to go.
-mlir::LogicalResult checkFolder(llvm::StringRef path);
+/// With `isProgram` it must be a file of its own: neither stdout nor a device or pipe, whose place
+/// the program would take.
+mlir::LogicalResult checkFolder(llvm::StringRef path, bool isProgram = false);
+
+/// Whether all that was written to stdout so far went there; says so when it did not.
+mlir::LogicalResult finishStdout();
 
 } // namespace ulsc::tool
 

@@ -6,6 +6,7 @@
 //===-------------------------------------------------------------------------------------------===//
 
 #include "tools/ulsc/CommandLine.h"
+#include "tools/ulsc/Output.h"
 #include "ulsc/Support/Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -39,8 +40,7 @@ static void printUsage(llvm::raw_ostream &stream) {
   stream << "\nulsc COMMAND --help lists a command's options\n";
 }
 
-int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+static int run(int argc, char **argv) {
   llvm::SmallVector<StringRef> words(argv + 1, argv + argc), names;
   if (words.empty()) {
     printUsage(llvm::errs());
@@ -72,4 +72,14 @@ int main(int argc, char **argv) {
   std::string hint = suggestNearest(words[0], names);
   return reportUsageError("unknown command \"" + llvm::Twine(words[0]) + "\"" +
                           (hint.empty() ? "; ulsc --help lists all" : hint));
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  int status = run(argc, argv);
+  if (failed(finishStdout()) && !status)
+    status = 1;
+  // There is no one left to tell that stderr can't be written.
+  llvm::errs().clear_error();
+  return status;
 }

@@ -21,6 +21,10 @@ llvm::StringRef findNearest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef
 /// `; did you mean X`, or nothing.
 std::string suggestNearest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> candidates);
 
+/// As `suggestNearest`, for a glob that matches none of `names`, which are parts between dots: what
+/// is suggested has stars where `pattern` does, for numbers and for a beginning.
+std::string suggestPattern(llvm::StringRef pattern, llvm::ArrayRef<llvm::StringRef> names);
+
 /// Whether `text` matches `pattern`, in which `*` stands for any characters and `?` for one.
 bool matchesGlob(llvm::StringRef pattern, llvm::StringRef text);
 

@@ -17,7 +17,7 @@
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=4 devices=8" 2>&1 | FileCheck %s --check-prefix=DEVICES
 // DEVICES: error: {{.*}}the mesh has 4 devices, but --devices says 8
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2,tp=2 mesh-order=tp" 2>&1 | FileCheck %s --check-prefix=ORDER
-// ORDER: error: {{.*}}--mesh-order "tp" must name each axis of the mesh once, as in dp,tp
+// ORDER: error: {{.*}}the mesh order "tp" must name each axis of the mesh once, as in dp,tp
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=zero1" 2>&1 | FileCheck %s --check-prefix=ZERO1
 // ZERO1: error: {{.*}}strategy zero1 (sharded optimizer states) is not supported yet; supported are ddp, tp, joined by +
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=dpp" 2>&1 | FileCheck %s --check-prefix=UNKNOWN

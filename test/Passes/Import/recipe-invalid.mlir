@@ -19,6 +19,12 @@
 // RUN: not ulsc-opt %t/module.mlir --ulsc-graph-pipeline="recipe=%t/unmatched.json" 2>&1 | FileCheck %s --check-prefix=UNMATCHED
 // UNMATCHED-DAG: error: "nothing.*" matches no parameter
 // UNMATCHED-DAG: error: "up.weigth" matches no parameter; did you mean up.weight
+// UNMATCHED-DAG: error: "u.weight" matches no parameter; did you mean up.weight
+
+// RUN: not ulsc-opt %t/module.mlir --ulsc-graph-pipeline="recipe=%t/frozen.json" 2>&1 | FileCheck %s --check-prefix=FROZEN
+// FROZEN: frozen.json:2:13: error: every parameter is frozen by "*" (recipe line 2); train at least one
+// RUN: not ulsc-opt %t/module.mlir --ulsc-graph-pipeline="recipe=%t/decay.json" 2>&1 | FileCheck %s --check-prefix=DECAY
+// DECAY: decay.json:2:{{[0-9]+}}: error: "weight_decay_scale" is given beside "weight_decay", and both say what the decay is; keep one of them
 
 //--- bad.json
 {
@@ -32,7 +38,13 @@
 {"mesh": {"tp": 2}, "rules": {"mpl": "tp", "embed": 3}}
 //--- both.json
 {"mesh": {"tp": 2}, "rules": {"mlp": "tp", "embed": "tp"}}
+//--- frozen.json
+{"mesh": {"dp": 1},
+ "frozen": ["*"]}
+//--- decay.json
+{"groups": [
+ {"match": "*", "weight_decay": 0, "weight_decay_scale": 2}]}
 //--- unmatched.json
-{"mesh": {"tp": 2}, "frozen": ["up.weigth"], "groups": [{"match": "nothing.*"}]}
+{"mesh": {"tp": 2}, "sharding": [{"match": "u.weight", "dims": ["tp", null]}], "frozen": ["up.weigth"], "groups": [{"match": "nothing.*"}]}
 //--- module.mlir
 uls.param @up.weight : tensor<8x8xf32> axes ["mlp", "embed"] init <normal, 0.02>

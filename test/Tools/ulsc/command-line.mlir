@@ -19,6 +19,12 @@
 // RUN: not ulsc compile m.json --emit=graph --seq 2>&1 | FileCheck %s --check-prefix=VALUE
 // VALUE: error: --seq needs a value: N
 
+// An empty value is no absent option.
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --mesh "" --strategy= --recipe "" --emit=graph 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: error: --mesh is empty, expected AXIS=SIZE,...; give one or leave the option out
+// EMPTY: error: --strategy is empty, expected NAME+...
+// EMPTY: error: --recipe is empty, expected FILE
+
 // Options and commands of later work are refused by name.
 // RUN: not ulsc compile m.json --recompute full --pp-schedule=1f1b --emit=graph 2>&1 | FileCheck %s --check-prefix=LATER
 // LATER: error: --recompute is not supported yet; saved values are chosen by cost now
