@@ -1,5 +1,6 @@
 #include "checkpoint/safetensors.h"
 
+#include "checkpoint/files.h"
 #include "core/error.h"
 #include "core/numeric.h"
 
@@ -37,6 +38,7 @@ bool isIndex(const json &value) {
 } // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string &path) : filePath(path) {
+  requireRegularFile("weight file", path);
   file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
     raise("can't open '", path, "': ", std::strerror(errno), "; give a safetensors file");

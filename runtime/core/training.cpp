@@ -55,8 +55,10 @@ void Training::prepare() {
   });
   if (!options.trace.empty()) {
     onAllRanks(communicator, [&] {
-      if (isFirst())
-        writeFile(options.trace, "{\"traceEvents\": []}\n"); // an unwritable path is an error now
+      if (!isFirst())
+        return;
+      requireRegularFile("trace file", options.trace);
+      writeFile(options.trace, "{\"traceEvents\": []}\n"); // an unwritable path is an error now
     });
     trace = std::make_unique<Trace>(manifest, communicator, options.traceSteps);
     context.trace = trace.get();

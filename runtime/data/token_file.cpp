@@ -1,5 +1,6 @@
 #include "data/token_file.h"
 
+#include "checkpoint/files.h"
 #include "core/error.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@ namespace ulsc::runtime {
 
 TokenFile::TokenFile(const std::string &path, int64_t vocabulary, int64_t seq)
     : path(path), vocabulary(vocabulary), width(vocabulary > 65536 ? 4 : 2) {
+  requireRegularFile("token file", path);
   int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
     raise("can't open token file '", path, "': ", std::strerror(errno),
@@ -23,9 +25,7 @@ TokenFile::TokenFile(const std::string &path, int64_t vocabulary, int64_t seq)
   bytes = status.st_size;
   count = bytes / width;
   std::string problem;
-  if (S_ISDIR(status.st_mode))
-    problem = concat("token file '", path, "' is a directory; give the file in it");
-  else if (bytes % width)
+  if (bytes % width)
     problem = concat("token file '", path, "' has ", bytes, " bytes, but ids of a vocabulary of ",
                      vocabulary, " take ", width, " bytes each; write it as raw little-endian u",
                      8 * width);

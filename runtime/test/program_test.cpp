@@ -4,6 +4,8 @@
 #include <cstring>
 #include <set>
 
+#include <sys/stat.h>
+
 using namespace ulsc::test;
 using nlohmann::json;
 
@@ -189,6 +191,20 @@ TEST_F(Program, TokenFiles) {
   }
   expectPart(runWithoutData("1x1", {"--data", directory, "--steps", "1"}, 1), "is a directory");
   expectPart(runWithoutData("1x1", {"--data", path("none"), "--steps", "1"}, 1), "No such file");
+}
+
+// Neither opened, which would wait for a FIFO's other end, nor replaced by a regular file.
+TEST_F(Program, SpecialFilesAreRefused) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0644), 0);
+  std::filesystem::create_symlink("/dev/full", path("full"));
+  for (const char *flag : {"--data", "--weights", "--trace"})
+    for (auto [name, kind] : {std::pair("fifo", "fifo' is a FIFO; give a regular file"),
+                              {"full", "full' is a device; give a regular file"}}) {
+      std::string errors = runProgram("1x1", {"--steps", "1", flag, path(name)}, 1);
+      expectPart(errors, kind);
+      EXPECT_FALSE(std::filesystem::is_regular_file(path(name))) << flag;
+    }
+  EXPECT_TRUE(std::filesystem::is_symlink(path("full")));
 }
 
 TEST_F(Program, Threads) {
