@@ -82,6 +82,7 @@ void saveCheckpoint(Communicator &communicator, const Manifest &manifest, const 
       if (!isFirst)
         return;
       makeDirectories(directory);
+      clearPlace(final);
       removeDirectory(partial);
       makeDirectories(partial);
     });
