@@ -48,7 +48,10 @@ void addRunOptions(CLI::App &app, Options &options) {
                  "initial weights: a safetensors file, or a Hugging Face directory");
   app.add_option("--export-hf", options.exportDirectory,
                  "write config.json and model.safetensors there after the last step");
-  app.add_option("--metrics", options.metrics, "append a JSON object per step to this file");
+  app.add_option(
+      "--metrics", options.metrics,
+      "append a JSON object per step to this file; with --resume, steps done again replace their "
+      "objects");
   app.add_option("--trace", options.trace,
                  "write a Chrome trace of the last steps of all ranks there (for Perfetto)");
   app.add_option("--trace-steps", options.traceSteps, "steps that --trace keeps")
