@@ -236,6 +236,21 @@ TEST_F(Files, rows_belong_to_microbatch_and_data_rank) {
             (std::vector<int32_t>{2, 3, 6, 7}));
 }
 
+TEST_F(Files, a_token_file_cut_during_the_run_is_an_error) {
+  write("tokens", std::string(4096 * 4, '\0'));
+  TokenFile file(path("tokens"), 3, 4);
+  int32_t tokens[4], targets[4];
+  file.copyRow(8000, 4, tokens, targets);
+  fs::resize_file(path("tokens"), 16002);
+  try {
+    file.copyRow(8000, 4, tokens, targets);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find("tokens' ends at byte 16002"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(Files, ids_outside_the_vocabulary_name_their_place) {
   write("tokens", std::string("\1\0\2\0\3\0", 6));
   TokenFile file(path("tokens"), 3, 2);
