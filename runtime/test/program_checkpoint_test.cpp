@@ -154,6 +154,25 @@ TEST_F(Checkpoint, KillAtEveryWrite) {
     EXPECT_TRUE(killAndResume("2x1", "two-2x1", at));
 }
 
+TEST_F(Checkpoint, AnotherModelIsRefused) {
+  runProgram("1x1", {"--steps", "2", "--save", path("s")});
+  json state = readJson(path("s/step-2/state.json"));
+  auto resume = [&](const std::string &config, const std::string &dtype, int expected) {
+    state["model"]["config"] = config;
+    state["compile"]["dtype"] = dtype;
+    write("s/step-2/state.json", state.dump(1));
+    return runProgram("2x1", {"--steps", "3", "--resume", path("s")}, expected);
+  };
+  std::string errors = resume(R"({"model_type": "fake", "rope_theta": 5.0})", "bf16", 1);
+  expectPart(errors, "its model's \"rope_theta\" is 5.0, the program's is absent");
+  expectPart(errors, "trained with --dtype bf16, the program was compiled with --dtype f32");
+  resume(R"({"model_type": "fake", "use_cache": true, "attn_pdrop": 0.1})", "f32", 0);
+  state["model"].erase("config"); // of an earlier version
+  state.erase("compile");
+  write("s/step-2/state.json", state.dump(1));
+  runProgram("1x1", {"--steps", "3", "--resume", path("s")});
+}
+
 TEST_F(Checkpoint, DamagedFilesAreErrors) {
   runProgram("1x1", {"--steps", "2", "--save", path("s")});
   fs::path stateFile = path("s/step-2/state.json");
