@@ -131,6 +131,29 @@ TEST_F(Files, impossible_headers_are_errors) {
   EXPECT_THROW(SafetensorsFile(path("none")), Error);
 }
 
+TEST_F(Files, tensors_fill_their_file_one_after_the_other) {
+  auto header = [](const char *second, const char *begin, const char *end) {
+    return std::string(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},")") + second +
+           R"(":{"dtype":"F32","shape":[1],"data_offsets":[)" + begin + "," + end + "]}}";
+  };
+  write("whole", safetensors(header("b", "8", "12"), 12));
+  EXPECT_EQ(SafetensorsFile(path("whole")).tensors().size(), 2u);
+  const std::pair<std::string, const char *> cases[] = {
+      {safetensors(header("b", "4", "8"), 8), "tensors 'a' and 'b' overlap"},
+      {safetensors(header("b", "12", "16"), 16), "4 bytes before tensor 'b' belong to none"},
+      {safetensors(header("b", "8", "12"), 15), "3 bytes past its last tensor"},
+      {safetensors(header("a", "0", "4"), 4), "'a' twice"}};
+  for (const auto &[content, part] : cases) {
+    write("bad", content);
+    try {
+      SafetensorsFile file(path("bad"));
+      ADD_FAILURE() << part;
+    } catch (const Error &error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST_F(Files, hash_does_not_depend_on_how_bytes_arrive) {
   std::string bytes = "some bytes that are not a multiple of eight";
   StreamHash whole, pieces;
