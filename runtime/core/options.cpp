@@ -53,8 +53,8 @@ void addRunOptions(CLI::App &app, Options &options) {
                  "write config.json and model.safetensors there after the last step");
   app.add_option(
       "--metrics", options.metrics,
-      "append a JSON object per step to this file; with --resume, steps done again replace their "
-      "objects");
+      "append a JSON object per step to this file; a run that goes on from a checkpoint first "
+      "drops those of the steps that it does again");
   app.add_option("--trace", options.trace,
                  "write a Chrome trace of the last steps of all ranks there (for Perfetto)");
   app.add_option("--trace-steps", options.traceSteps, "steps that --trace keeps")
@@ -164,9 +164,21 @@ void refuseEmpty(const CLI::App &app) {
               "' is empty; give it a value, or leave the flag out (is a variable unset?)");
 }
 
+// "--data=" too: the parser would take the next word for its value.
+void refuseEmptyWords(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word.rfind("--", 0) == 0 && word.find('=') + 1 == word.size() && word.size() > 3)
+      raise("flag '", word.substr(0, word.size() - 1),
+            "' is empty; give it a value, or leave the flag out (is a variable unset?)");
+  }
+}
+
 // What else the parser refuses: the wrong number of values.
 [[noreturn]] void refuseParse(const CLI::App &app, const CLI::ParseError &error) {
   std::string text = error.what();
+  if (text.find("--describe") != std::string::npos)
+    raise("flag '--describe' takes no value; write it alone");
   for (const CLI::Option *option : app.get_options()) {
     std::string name = option->get_name();
     if (text.rfind(name + ":", 0) != 0 && text.rfind(name + " ", 0) != 0)
@@ -295,6 +307,7 @@ std::optional<Options> parseOptions(int argc, char **argv, const Manifest &manif
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     addHyperparameters(app, options);
     addChecks(app);
+    refuseEmptyWords(argc, argv);
     try {
       app.parse(argc, argv);
     } catch (const CLI::CallForHelp &) {

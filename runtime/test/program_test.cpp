@@ -216,6 +216,8 @@ TEST_F(Program, Flags) {
       {{"--steps", "1", "--weights", ""}, "flag '--weights' is empty"},
       {{"--steps", "1", "--metrics", ""}, "flag '--metrics' is empty"},
       {{"--steps", "1", "--save", ""}, "flag '--save' is empty"},
+      {{"--steps", "1", "--weights="}, "flag '--weights' is empty"},
+      {{"--describe=foo"}, "flag '--describe' takes no value"},
       {{"--steps", "1", "--data", ""}, "flag '--data' is empty"},
       {{"--steps", "0"}, "at least 1"},
       {{"--steps", "1", "--dropout", "0.1"}, "compiled without dropout"},
