@@ -36,6 +36,10 @@ void prepareSaveDirectory(const std::string &directory, int64_t firstStep);
 /// Empty if there is none.
 std::string findCheckpoint(const std::string &path);
 
+/// The names in `directory` of saves newer than `found`, or of all if that is empty, that lack
+/// their state.json.
+std::vector<std::string> incompleteSaves(const std::string &directory, const std::string &found);
+
 /// Fills the rank's state tensors and returns the rest. Throws for one of another model or a
 /// damaged one.
 RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,

@@ -142,6 +142,7 @@ void publishDirectory(const std::string &from, const std::string &to) {
 }
 
 void publishFile(const std::string &from, const std::string &to) {
+  requireRegularFile("file", to);
   if (std::rename(from.c_str(), to.c_str()) != 0)
     raiseErrno("rename", from);
 }
@@ -163,7 +164,32 @@ void writeFile(const std::string &path, const std::string &content) {
   writer.finish();
 }
 
+std::string specialKind(const std::string &path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0)
+    return "";
+  switch (status.st_mode & S_IFMT) {
+  case S_IFREG:
+    return "";
+  case S_IFDIR:
+    return "a directory";
+  case S_IFIFO:
+    return "a FIFO";
+  case S_IFSOCK:
+    return "a socket";
+  default:
+    return "a device";
+  }
+}
+
+void requireRegularFile(const std::string &what, const std::string &path) {
+  std::string kind = specialKind(path);
+  if (!kind.empty())
+    raise(what, " '", path, "' is ", kind, "; give a regular file's path");
+}
+
 std::string readFile(const std::string &path, int64_t limit) {
+  requireRegularFile("file", path);
   int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
     raiseErrno("open", path);

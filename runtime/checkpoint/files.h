@@ -62,6 +62,12 @@ void writeFile(const std::string &path, const std::string &content);
 std::string readFile(const std::string &path, int64_t limit);
 /// The names in a directory, sorted; empty if it does not exist.
 std::vector<std::string> directoryEntries(const std::string &path);
+/// "a directory", "a device", "a FIFO" and so on; empty for a regular file and for what does not
+/// exist.
+std::string specialKind(const std::string &path);
+/// Throws for what is there but no regular file: opening a FIFO waits for ever, and renaming over a
+/// device destroys it. `what` begins the message, such as "token file".
+void requireRegularFile(const std::string &what, const std::string &path);
 bool isDirectory(const std::string &path);
 bool fileExists(const std::string &path);
 

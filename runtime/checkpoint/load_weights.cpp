@@ -6,6 +6,7 @@
 #include "core/options.h"
 #include "core/slice.h"
 
+#include <cmath>
 #include <deque>
 #include <set>
 
@@ -33,6 +34,24 @@ struct WeightFiles {
   }
 };
 
+// One line per tensor that an index has in another place than the files, or not at all.
+std::string compareIndex(const std::string &directory, const json &map,
+                         const WeightFiles &weights) {
+  std::string problems;
+  for (const SafetensorsFile &file : weights.files)
+    for (const auto &[name, tensor] : file.tensors()) {
+      if (!map.contains(name))
+        problems += concat("\n  it omits ", name, ", which is in '", file.path(), "'");
+      else if (directory + "/" + map[name].get<std::string>() != file.path())
+        problems += concat("\n  it has ", name, " in ", map[name].dump(), ", but it is in '",
+                           file.path(), "'");
+    }
+  for (auto entry = map.begin(); entry != map.end(); ++entry)
+    if (!weights.tensors.count(entry.key()))
+      problems += concat("\n  it has ", entry.key(), " in ", entry->dump(), ", which lacks it");
+  return problems;
+}
+
 void openIndex(const std::string &directory, const std::string &index, WeightFiles &weights) {
   json document = json::parse(readFile(index, largestIndex), nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("weight_map") ||
@@ -46,6 +65,9 @@ void openIndex(const std::string &directory, const std::string &index, WeightFil
   }
   for (const std::string &name : names)
     weights.add(directory + "/" + name);
+  std::string problems = compareIndex(directory, document["weight_map"], weights);
+  if (!problems.empty())
+    raise("'", index, "' does not fit its files; download them again:", problems);
 }
 
 void openWeights(const std::string &path, WeightFiles &weights) {
@@ -130,9 +152,21 @@ std::string matchNames(const Manifest &manifest, const WeightFiles &weights,
   return problems;
 }
 
+// Training on from a value that is not finite ends in the first step, with a message that can't
+// tell where it came from.
+void requireFinite(const float *values, int64_t count, const SafetensorsFile &file,
+                   const std::string &name, int64_t index) {
+  for (int64_t i = 0; i < count; ++i)
+    if (!std::isfinite(values[i]))
+      raise("weight file '", file.path(), "' holds ", values[i], " in tensor '", name,
+            "' at element ", index + i,
+            ", but weights have to be finite; give those of a run that did not diverge");
+}
+
 // Reads the rank's part of a tensor, rounding to the master's dtype before the stored one's.
-void readTensor(const SafetensorsFile &file, const FileTensor &entry, const StateTensor &tensor,
+void readTensor(const SafetensorsFile &file, const std::string &name, const StateTensor &tensor,
                 const Part &part, int32_t masterDtype, char *arena) {
+  const FileTensor &entry = file.tensors().at(name);
   int32_t fileDtype = *parseSafetensorsDtype(entry.dtype);
   int64_t fileSize = dtypeSize(fileDtype), size = dtypeSize(tensor.dtype);
   char *block = arena + tensor.offset;
@@ -142,12 +176,18 @@ void readTensor(const SafetensorsFile &file, const FileTensor &entry, const Stat
   forEachRun(part, [&](int64_t index, int64_t local, int64_t count) {
     if (fileDtype == tensor.dtype) {
       reader.read(entry.begin + index * fileSize, block + local * size, count * size);
+      for (int64_t begin = 0; begin < count; begin += piece) {
+        int64_t length = std::min(piece, count - begin);
+        toFloat(block + (local + begin) * size, fileDtype, values.data(), length);
+        requireFinite(values.data(), length, file, name, index + begin);
+      }
       return;
     }
     for (int64_t begin = 0; begin < count; begin += piece) {
       int64_t length = std::min(piece, count - begin);
       reader.read(entry.begin + (index + begin) * fileSize, raw.data(), length * fileSize);
       toFloat(raw.data(), fileDtype, values.data(), length);
+      requireFinite(values.data(), length, file, name, index + begin);
       if (masterDtype != ULSC_F32) {
         fromFloat(values.data(), raw.data(), masterDtype, length);
         toFloat(raw.data(), masterDtype, values.data(), length);
@@ -172,9 +212,8 @@ void loadWeights(const std::string &path, const Manifest &manifest, const Shape 
       continue;
     const StateTensor *master = manifest.find(tensor.parameter, "master");
     const std::string &name = names.at(tensor.parameter);
-    readTensor(*weights.tensors.at(name), weights.entry(name), tensor,
-               partOf(tensor, manifest.mesh, coordinates), master ? master->dtype : ULSC_F32,
-               arena);
+    readTensor(*weights.tensors.at(name), name, tensor, partOf(tensor, manifest.mesh, coordinates),
+               master ? master->dtype : ULSC_F32, arena);
   }
 }
 

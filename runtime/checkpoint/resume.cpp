@@ -4,6 +4,8 @@
 #include "core/error.h"
 #include "core/numeric.h"
 
+#include <set>
+
 #include <sys/stat.h>
 
 using nlohmann::json;
@@ -28,6 +30,7 @@ struct SavedState {
   RunState run;
   std::map<std::string, SavedTensor> tensors;
   std::vector<SavedFile> files;
+  std::string config, dtype; // empty in checkpoints that don't tell
 };
 
 SavedState parseState(const std::string &directory) {
@@ -45,6 +48,8 @@ SavedState parseState(const std::string &directory) {
     state.run.lossScale = document.at("loss_scale");
     if (state.run.step < 0 || state.run.tokensConsumed < 0)
       raise("'", path, "' has a negative step or token count; it is damaged");
+    state.config = document.value("/model/config"_json_pointer, "");
+    state.dtype = document.value("/compile/dtype"_json_pointer, "");
     for (const json &tensor : document.at("tensors"))
       state.tensors[tensor.at("name")] = {tensor.at("dtype"), tensor.at("logical_shape")};
     for (const json &file : document.at("files")) {
@@ -60,10 +65,46 @@ SavedState parseState(const std::string &directory) {
   return state;
 }
 
+// Keys of a config.json that say nothing of what the model computes: how it was stored, how text is
+// generated from it, and rates of dropout, which a run may choose.
+bool isIncidental(const std::string &key) {
+  static const std::set<std::string> keys = {
+      "_name_or_path",        "architectures",     "torch_dtype",    "dtype",
+      "transformers_version", "use_cache",         "bos_token_id",   "eos_token_id",
+      "pad_token_id",         "initializer_range", "pretraining_tp", "task_specific_params",
+      "_attn_implementation"};
+  return keys.count(key) || key.find("drop") != std::string::npos || key.rfind("summary_", 0) == 0;
+}
+
+// One line per key of the model, and the dtype, that the checkpoint has otherwise.
+std::string compareModels(const SavedState &state, const Manifest &manifest) {
+  std::string problems;
+  if (!state.dtype.empty() && state.dtype != manifest.dtype)
+    problems += concat("\n  it was trained with --dtype ", state.dtype,
+                       ", the program was compiled with --dtype ", manifest.dtype);
+  json saved = json::parse(state.config, nullptr, /*allow_exceptions=*/false);
+  json own = json::parse(manifest.modelConfig, nullptr, /*allow_exceptions=*/false);
+  if (!saved.is_object() || !own.is_object())
+    return problems;
+  std::set<std::string> keys;
+  for (const json &config : {saved, own})
+    for (auto entry = config.begin(); entry != config.end(); ++entry)
+      keys.insert(entry.key());
+  auto textOf = [](const json &config, const std::string &key) {
+    return config.contains(key) ? config[key].dump() : std::string("absent");
+  };
+  for (const std::string &key : keys)
+    if (!isIncidental(key) &&
+        (!saved.contains(key) || !own.contains(key) || saved[key] != own[key]))
+      problems += concat("\n  its model's \"", key, "\" is ", textOf(saved, key),
+                         ", the program's is ", textOf(own, key));
+  return problems;
+}
+
 // All differences between what the checkpoint has and what the program needs, in one error.
 void compareTensors(const std::string &directory, const SavedState &state,
                     const Manifest &manifest) {
-  std::string problems;
+  std::string problems = compareModels(state, manifest);
   std::map<std::string, SavedTensor> unknown = state.tensors;
   for (const StateTensor &tensor : manifest.tensors) {
     if (!isSaved(tensor))

@@ -1,5 +1,6 @@
 #include "checkpoint/safetensors.h"
 
+#include "checkpoint/files.h"
 #include "core/error.h"
 #include "core/numeric.h"
 
@@ -10,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
+#include <tuple>
 
 using nlohmann::json;
 
@@ -37,6 +40,7 @@ bool isIndex(const json &value) {
 } // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string &path) : filePath(path) {
+  requireRegularFile("weight file", path);
   file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
     raise("can't open '", path, "': ", std::strerror(errno), "; give a safetensors file");
@@ -95,9 +99,20 @@ void SafetensorsFile::parseHeader(int64_t fileBytes) {
     refuse(concat("its header would take ", length, " of its ", fileBytes, " bytes"));
   std::string text(length, '\0');
   read(8, text.data(), static_cast<int64_t>(length));
-  json header = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::set<std::string> names;
+  std::string twice;
+  // The parser itself would keep the last of several.
+  auto noteName = [&](int depth, json::parse_event_t event, json &parsed) {
+    if (event == json::parse_event_t::key && depth == 1 &&
+        !names.insert(parsed.get<std::string>()).second)
+      twice = parsed.get<std::string>();
+    return true;
+  };
+  json header = json::parse(text, noteName, /*allow_exceptions=*/false);
   if (!header.is_object())
     refuse("its header is not a JSON object");
+  if (!twice.empty())
+    refuse("its header has '" + twice + "' twice");
   int64_t dataBegin = 8 + static_cast<int64_t>(length);
   for (auto entry = header.begin(); entry != header.end(); ++entry) {
     if (entry.key() != "__metadata__") {
@@ -109,6 +124,27 @@ void SafetensorsFile::parseHeader(int64_t fileBytes) {
         if (note->is_string())
           notes[note.key()] = note->get<std::string>();
   }
+  checkPlaces(dataBegin, fileBytes);
+}
+
+// The format's own rule: tensors follow each other without a gap and fill the file.
+void SafetensorsFile::checkPlaces(int64_t dataBegin, int64_t fileBytes) const {
+  std::vector<std::tuple<int64_t, int64_t, std::string>> places;
+  for (const auto &[name, tensor] : entries)
+    places.emplace_back(tensor.begin, tensor.begin + tensor.bytes, name);
+  std::sort(places.begin(), places.end());
+  int64_t expected = dataBegin;
+  std::string before;
+  for (const auto &[begin, end, name] : places) {
+    if (begin < expected)
+      refuse(concat("tensors '", before, "' and '", name, "' overlap"));
+    if (begin > expected)
+      refuse(concat(begin - expected, " bytes before tensor '", name, "' belong to none"));
+    expected = end;
+    before = name;
+  }
+  if (expected != fileBytes)
+    refuse(concat("it has ", fileBytes - expected, " bytes past its last tensor"));
 }
 
 void SafetensorsFile::parseTensor(const std::string &name, const json &object, int64_t dataBegin,

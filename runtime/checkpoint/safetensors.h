@@ -18,7 +18,7 @@ struct FileTensor {
 };
 
 /// A file opened for reading. Its header is checked as a whole before any of it is used: every
-/// tensor's size agrees with its shape and lies inside the file.
+/// tensor's size agrees with its shape, no two overlap, and together they fill the file.
 class SafetensorsFile {
 public:
   explicit SafetensorsFile(const std::string &path);
@@ -37,6 +37,7 @@ private:
   void parseHeader(int64_t fileBytes);
   void parseTensor(const std::string &name, const nlohmann::json &object, int64_t dataBegin,
                    int64_t dataBytes);
+  void checkPlaces(int64_t dataBegin, int64_t fileBytes) const;
   [[noreturn]] void refuse(const std::string &problem) const;
 
   std::string filePath;

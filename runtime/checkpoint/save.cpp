@@ -49,7 +49,9 @@ std::string describeState(const Manifest &manifest, const RunState &state,
   document["schema"] = "ulsc.checkpoint/1";
   document["model"] = {{"name", manifest.modelName},
                        {"family", manifest.modelFamily},
-                       {"parameters", manifest.parameters}};
+                       {"parameters", manifest.parameters},
+                       {"config", manifest.modelConfig}};
+  document["compile"] = {{"dtype", manifest.dtype}};
   document["step"] = state.step;
   document["tokens_consumed"] = state.tokensConsumed;
   document["data_position"] = state.tokensConsumed;
@@ -82,6 +84,7 @@ void saveCheckpoint(Communicator &communicator, const Manifest &manifest, const 
       if (!isFirst)
         return;
       makeDirectories(directory);
+      clearPlace(final);
       removeDirectory(partial);
       makeDirectories(partial);
     });

@@ -21,7 +21,11 @@ bool isSaved(const StateTensor &tensor);
 /// The steps of the complete saves in a directory, ascending.
 std::vector<int64_t> completeSaves(const std::string &directory);
 
-/// Removes all but the newest `kept` complete saves, and remains of older removals.
+/// Makes sure that a save of that path can be published: what this program saved there is replaced,
+/// a save without its state.json gets another name, and anything else is an error.
+void clearPlace(const std::string &save);
+
+/// Removes all but the newest `kept` of the saves that this program made.
 void pruneSaves(const std::string &directory, int kept);
 
 } // namespace ulsc::runtime

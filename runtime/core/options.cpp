@@ -5,8 +5,11 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
+#include <limits>
 
 namespace ulsc::runtime {
 
@@ -48,7 +51,10 @@ void addRunOptions(CLI::App &app, Options &options) {
                  "initial weights: a safetensors file, or a Hugging Face directory");
   app.add_option("--export-hf", options.exportDirectory,
                  "write config.json and model.safetensors there after the last step");
-  app.add_option("--metrics", options.metrics, "append a JSON object per step to this file");
+  app.add_option(
+      "--metrics", options.metrics,
+      "append a JSON object per step to this file; a run that goes on from a checkpoint first "
+      "drops those of the steps that it does again");
   app.add_option("--trace", options.trace,
                  "write a Chrome trace of the last steps of all ranks there (for Perfetto)");
   app.add_option("--trace-steps", options.traceSteps, "steps that --trace keeps")
@@ -96,6 +102,93 @@ void addHyperparameters(CLI::App &app, Options &options) {
   app.add_option("--clip-grad", options.clipGrad, "largest global gradient norm; 0: no clipping")
       ->capture_default_str()
       ->group(group);
+}
+
+// A value as a number, read as a whole: the parser would saturate, wrap or stop in the midst.
+template <typename Number>
+void requireWhole(const std::string &flag, const std::string &text, Number low, Number high) {
+  Number value{};
+  const char *begin = text.data(), *end = begin + text.size();
+  size_t sign = text.rfind("-", 0) == 0 ? 1 : 0;
+  if (text.size() == sign || text.find_first_not_of("0123456789", sign) != std::string::npos)
+    raise("flag '", flag, "' is '", text, "', but takes a whole number in decimal digits, such as ",
+          std::max<Number>(low, 8));
+  auto [stop, code] = std::from_chars(begin, end, value);
+  if (code != std::errc() || stop != end || value < low || value > high)
+    raise("flag '", flag, "' is ", text, ", but has to lie in [", low, ", ", high,
+          "]; the nearest is ", sign ? low : high);
+}
+
+void requireNumber(const std::string &flag, const std::string &text) {
+  char *stop = nullptr;
+  double value = std::strtod(text.c_str(), &stop);
+  if (text.empty() || *stop || !std::isfinite(value))
+    raise("flag '", flag, "' is '", text, "', but takes a finite number, such as 0.1 or 3e-4");
+}
+
+// Checks values before they are converted, in our words.
+void addChecks(CLI::App &app) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  auto check = [&](const std::string &flag, const auto &work) {
+    app.get_option(flag)->check(
+        [=](const std::string &text) {
+          work(flag, text);
+          return std::string();
+        },
+        "");
+  };
+  for (const char *flag : {"--steps", "--save-every", "--warmup-steps"})
+    check(flag, [=](const std::string &flag, const std::string &text) {
+      requireWhole<int64_t>(flag, text, 0, most);
+    });
+  check("--trace-steps", [](const std::string &flag, const std::string &text) {
+    requireWhole<int64_t>(flag, text, 1, 1000);
+  });
+  check("--threads", [](const std::string &flag, const std::string &text) {
+    requireWhole<int64_t>(flag, text, 0, 4096);
+  });
+  check("--seed", [](const std::string &flag, const std::string &text) {
+    requireWhole<uint64_t>(flag, text, 0, std::numeric_limits<uint64_t>::max());
+  });
+  for (const char *flag : {"--lr", "--min-lr", "--weight-decay", "--betas", "--eps", "--momentum",
+                           "--clip-grad", "--dropout"})
+    check(flag, requireNumber);
+}
+
+// A script's unset variable is not a flag left out.
+void refuseEmpty(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &value : option->results())
+      if (value.empty())
+        raise("flag '", option->get_name(),
+              "' is empty; give it a value, or leave the flag out (is a variable unset?)");
+}
+
+// "--data=" too: the parser would take the next word for its value.
+void refuseEmptyWords(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word.rfind("--", 0) == 0 && word.find('=') + 1 == word.size() && word.size() > 3)
+      raise("flag '", word.substr(0, word.size() - 1),
+            "' is empty; give it a value, or leave the flag out (is a variable unset?)");
+  }
+}
+
+// What else the parser refuses: the wrong number of values.
+[[noreturn]] void refuseParse(const CLI::App &app, const CLI::ParseError &error) {
+  std::string text = error.what();
+  if (text.find("--describe") != std::string::npos)
+    raise("flag '--describe' takes no value; write it alone");
+  for (const CLI::Option *option : app.get_options()) {
+    std::string name = option->get_name();
+    if (text.rfind(name + ":", 0) != 0 && text.rfind(name + " ", 0) != 0)
+      continue;
+    if (option->count() == 0)
+      raise("flag '", name, "' has no value; write '", name, " VALUE', and --help tells which");
+    raise("flag '", name, "' has ", option->count(), " values, but takes ",
+          name == "--betas" ? "two, such as 0.9,0.95" : "one", "; give it once");
+  }
+  raise("the command line can't be read: ", text, "; --help lists the flags and their values");
 }
 
 void takeDefaults(const nlohmann::json &defaults, Options &options) {
@@ -213,6 +306,8 @@ std::optional<Options> parseOptions(int argc, char **argv, const Manifest &manif
     addRunOptions(app, options);
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     addHyperparameters(app, options);
+    addChecks(app);
+    refuseEmptyWords(argc, argv);
     try {
       app.parse(argc, argv);
     } catch (const CLI::CallForHelp &) {
@@ -220,9 +315,9 @@ std::optional<Options> parseOptions(int argc, char **argv, const Manifest &manif
         std::cout << app.help();
       return std::nullopt;
     } catch (const CLI::ParseError &error) {
-      raise("the command line can't be read: ", error.what(),
-            "; --help lists the flags and their values");
+      refuseParse(app, error);
     }
+    refuseEmpty(app);
     options.hasSeed = app.count("--seed") > 0;
     refuseExtras(app.remaining(), app);
     checkOptions(options, app, manifest);

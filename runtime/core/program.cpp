@@ -33,6 +33,20 @@ void checkRanks(const Manifest &manifest, const Communicator &communicator) {
           wanted, " PROGRAM ...', or compile it for this number");
 }
 
+// What was printed may wait in a buffer: only writing it out tells that the disk is full.
+int flushOutput(int exitCode) {
+  std::cout.flush();
+  bool isWritten = std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.good();
+  if (isWritten)
+    return exitCode;
+  std::fprintf(
+      stderr,
+      "error: %scan't write all of the standard output; what is missing is lost. Free space "
+      "where it goes, or redirect it elsewhere\n",
+      messagePrefix().c_str());
+  return exitCode ? exitCode : 1;
+}
+
 int finishWith(Communicator &communicator, const Error &error) {
   std::string message = error.what();
   if (!message.empty()) {
@@ -56,11 +70,11 @@ int runProgram(int argc, char **argv, const char *manifestText, StepFunction ste
   int exitCode = 0;
   std::optional<Options> options = parseOptions(argc, argv, manifest, isLaterRank(), exitCode);
   if (!options)
-    return exitCode;
+    return flushOutput(exitCode);
   if (options->describe) {
     if (!isLaterRank())
       std::cout << manifest.document.dump(2) << std::endl;
-    return 0;
+    return flushOutput(0);
   }
   std::unique_ptr<Communicator> communicator = createMpiCommunicator(&argc, &argv);
   try {
@@ -73,6 +87,7 @@ int runProgram(int argc, char **argv, const char *manifestText, StepFunction ste
   } catch (const std::exception &error) {
     endJob("program", error.what());
   }
+  exitCode = flushOutput(exitCode);
   communicator->finish();
   return exitCode;
 }

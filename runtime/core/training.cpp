@@ -55,8 +55,10 @@ void Training::prepare() {
   });
   if (!options.trace.empty()) {
     onAllRanks(communicator, [&] {
-      if (isFirst())
-        writeFile(options.trace, "{\"traceEvents\": []}\n"); // an unwritable path is an error now
+      if (!isFirst())
+        return;
+      requireRegularFile("trace file", options.trace);
+      writeFile(options.trace, "{\"traceEvents\": []}\n"); // an unwritable path is an error now
     });
     trace = std::make_unique<Trace>(manifest, communicator, options.traceSteps);
     context.trace = trace.get();
@@ -74,9 +76,14 @@ std::string Training::checkpointToResume() const {
           "directory that '--save' had, or a step-N in it");
   if (!isAuto && !options.weights.empty())
     raise("flags '--weights' and '--resume' exclude each other: a checkpoint holds the weights");
-  if (isFirst())
-    std::printf("resume   %s\n",
-                found.empty() ? "nothing saved yet, beginning anew" : found.c_str());
+  if (!isFirst())
+    return found;
+  std::string directory = isAuto ? options.save : options.resume;
+  if (found != directory)
+    for (const std::string &name : incompleteSaves(directory, found))
+      std::fprintf(stderr, "note: '%s/%s' is incomplete, it has no state.json; it is left alone\n",
+                   directory.c_str(), name.c_str());
+  std::printf("resume   %s\n", found.empty() ? "nothing saved yet, beginning anew" : found.c_str());
   return found;
 }
 
@@ -200,11 +207,15 @@ int Training::run(StepFunction stepFunction) {
 }
 
 void Training::afterStep(double begin, double inputSeconds) {
-  if (metrics)
-    metrics->record({step, options.steps, tokensConsumed,
-                     manifest.batch.global * manifest.batch.seq, control.loss, control.grad_norm,
-                     control.learning_rate, secondsNow() - begin, inputSeconds,
-                     context.waitSeconds});
+  try {
+    if (metrics)
+      metrics->record({step, options.steps, tokensConsumed,
+                       manifest.batch.global * manifest.batch.seq, control.loss, control.grad_norm,
+                       control.learning_rate, secondsNow() - begin, inputSeconds,
+                       context.waitSeconds});
+  } catch (const Error &error) { // on the first rank alone, while the others go on
+    endJob(concat("step ", step), error.what());
+  }
   if (!options.gradients.empty())
     dumpGradients();
   if (options.saveEvery > 0 && step % options.saveEvery == 0)

@@ -1,12 +1,13 @@
 #include "data/token_file.h"
 
+#include "checkpoint/files.h"
 #include "core/error.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -14,7 +15,8 @@ namespace ulsc::runtime {
 
 TokenFile::TokenFile(const std::string &path, int64_t vocabulary, int64_t seq)
     : path(path), vocabulary(vocabulary), width(vocabulary > 65536 ? 4 : 2) {
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  requireRegularFile("token file", path);
+  file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
     raise("can't open token file '", path, "': ", std::strerror(errno),
           "; 'ulsc data TEXT -o tokens.bin' makes one");
@@ -23,39 +25,45 @@ TokenFile::TokenFile(const std::string &path, int64_t vocabulary, int64_t seq)
   bytes = status.st_size;
   count = bytes / width;
   std::string problem;
-  if (S_ISDIR(status.st_mode))
-    problem = concat("token file '", path, "' is a directory; give the file in it");
-  else if (bytes % width)
+  if (bytes % width)
     problem = concat("token file '", path, "' has ", bytes, " bytes, but ids of a vocabulary of ",
                      vocabulary, " take ", width, " bytes each; write it as raw little-endian u",
                      8 * width);
   else if (count < seq + 1)
     problem = concat("token file '", path, "' holds ", count, " tokens, but one row needs ", seq,
                      " and a target; give at least ", seq + 1, " tokens");
-  if (problem.empty()) {
-    void *mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-    if (mapped == MAP_FAILED)
-      problem = concat("can't map token file '", path, "': ", std::strerror(errno));
-    else
-      data = static_cast<const unsigned char *>(mapped);
-  }
-  close(file);
-  if (!problem.empty())
+  if (!problem.empty()) {
+    close(file);
     raise(problem);
+  }
 }
 
-TokenFile::~TokenFile() {
-  if (data)
-    munmap(const_cast<unsigned char *>(data), bytes);
-}
+TokenFile::~TokenFile() { close(file); }
 
 void TokenFile::refuseId(int64_t index, uint32_t id) const {
   raise("token file '", path, "' holds id ", id, " at byte ", index * width,
         ", but the vocabulary has ", vocabulary, " ids; use the tokenizer of this model");
 }
 
-int32_t TokenFile::at(int64_t index) const {
-  const unsigned char *bytes = data + index * width;
+void TokenFile::read(int64_t index, int64_t ids, int64_t place) const {
+  unsigned char *next = buffer.data() + place * width;
+  int64_t offset = index * width, end = offset + ids * width;
+  while (offset < end) {
+    ssize_t got = pread(file, next, static_cast<size_t>(end - offset), offset);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      raise("can't read token file '", path, "' at byte ", offset, ": ", std::strerror(errno));
+    if (got == 0)
+      raise("token file '", path, "' ends at byte ", offset, ", but had ", bytes,
+            " bytes when the run began; restore it and don't change it during a run");
+    next += got;
+    offset += got;
+  }
+}
+
+int32_t TokenFile::idInBuffer(int64_t place, int64_t index) const {
+  const unsigned char *bytes = buffer.data() + place * width;
   uint32_t id = bytes[0] | static_cast<uint32_t>(bytes[1]) << 8;
   if (width == 4)
     id |= static_cast<uint32_t>(bytes[2]) << 16 | static_cast<uint32_t>(bytes[3]) << 24;
@@ -65,12 +73,18 @@ int32_t TokenFile::at(int64_t index) const {
 }
 
 void TokenFile::copyRow(int64_t position, int64_t seq, int32_t *tokens, int32_t *targets) const {
-  int64_t index = position % count;
-  int32_t current = at(index);
+  int64_t first = position % count;
+  buffer.resize(static_cast<size_t>((seq + 1) * width));
+  for (int64_t done = 0; done <= seq;) {
+    int64_t index = (first + done) % count;
+    int64_t ids = std::min(seq + 1 - done, count - index);
+    read(index, ids, done);
+    done += ids;
+  }
+  int32_t current = idInBuffer(0, first);
   for (int64_t i = 0; i < seq; ++i) {
-    index = index + 1 == count ? 0 : index + 1;
     tokens[i] = current;
-    targets[i] = current = at(index);
+    targets[i] = current = idInBuffer(i + 1, (first + i + 1) % count);
   }
 }
 

@@ -8,7 +8,8 @@
 
 namespace ulsc::runtime {
 
-/// A mapped file of raw little-endian ids: u16, or u32 for vocabularies over 65,536.
+/// A file of raw little-endian ids: u16, or u32 for vocabularies over 65,536. It is read, not
+/// mapped: a file that is cut during the run is an error, not a signal.
 class TokenFile {
 public:
   /// Throws an Error for a file that can't hold one row of `seq` tokens and its targets.
@@ -24,12 +25,15 @@ public:
   void copyRow(int64_t position, int64_t seq, int32_t *tokens, int32_t *targets) const;
 
 private:
-  int32_t at(int64_t index) const;
+  /// Reads ids from `index` on into the buffer, from its id `place` on.
+  void read(int64_t index, int64_t ids, int64_t place) const;
+  int32_t idInBuffer(int64_t place, int64_t index) const;
   [[noreturn]] void refuseId(int64_t index, uint32_t id) const;
 
   std::string path;
   int64_t vocabulary, width, count = 0, bytes = 0;
-  const unsigned char *data = nullptr;
+  int file = -1;
+  mutable std::vector<unsigned char> buffer; // a row and its last target
 };
 
 /// Writes this rank's rows of the global batch that begins after `consumed` tokens to the arena's

@@ -1,5 +1,6 @@
 #include "metrics/metrics.h"
 
+#include "checkpoint/files.h"
 #include "core/error.h"
 
 #include <unistd.h>
@@ -7,7 +8,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace ulsc::runtime {
 
@@ -56,17 +59,49 @@ void printHeader(const Manifest &manifest, const std::string &threads) {
 
 namespace {
 
-// The lines of a metrics file up to a step: a resumed run writes the later ones again.
-std::string keptLines(const std::string &path, int64_t firstStep) {
-  std::ifstream input(path);
-  std::string kept, line;
-  while (firstStep > 0 && std::getline(input, line)) {
+// What of a metrics file stays when a run goes on after `firstStep`: all but the last run's lines
+// of later steps, which come again, and a line that a crash cut. Steps that don't grow begin
+// another run. A run that begins anew (`firstStep` is 0) keeps every line.
+std::string keptLines(const std::string &content, int64_t firstStep) {
+  std::vector<std::pair<std::string, int64_t>> lines; // with their steps, -1: none
+  size_t lastRun = 0;
+  int64_t previous = 0;
+  std::istringstream input(content);
+  for (std::string line; std::getline(input, line);) {
     nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
-    if (object.is_object() && object.contains("step") && object["step"].is_number_integer() &&
-        object["step"].get<int64_t>() <= firstStep)
-      kept += line + "\n";
+    bool hasStep =
+        object.is_object() && object.contains("step") && object["step"].is_number_integer();
+    int64_t step = hasStep ? object["step"].get<int64_t>() : -1;
+    if (object.is_discarded() && input.eof())
+      continue;
+    if (hasStep && step <= previous)
+      lastRun = lines.size();
+    previous = hasStep ? step : previous;
+    lines.emplace_back(line + "\n", step);
   }
+  std::string kept;
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (firstStep == 0 || i < lastRun || lines[i].second <= firstStep)
+      kept += lines[i].first;
   return kept;
+}
+
+std::string contentOf(const std::string &path) {
+  std::ifstream input(path, std::ios::binary);
+  std::stringstream content;
+  if (input)
+    content << input.rdbuf();
+  return content.str();
+}
+
+// The earlier lines are on the disk at all times: what stays is written beside and renamed.
+void dropLines(const std::string &path, int64_t firstStep) {
+  std::string content = contentOf(path), kept = keptLines(content, firstStep);
+  if (kept == content)
+    return;
+  std::string target = std::filesystem::canonical(path), partial = target + ".partial";
+  writeFile(partial, kept);
+  publishFile(partial, target);
 }
 
 // Open MPI gives ranks a pseudo-terminal even when mpirun itself writes to a file.
@@ -78,12 +113,13 @@ Metrics::Metrics(const Manifest &manifest, const std::string &path, int64_t firs
     : manifest(manifest), path(path), isTerminal(isOnTerminal()) {
   if (path.empty())
     return;
-  std::string kept = keptLines(path, firstStep);
-  file = std::fopen(path.c_str(), "w");
+  // A pipe or a device has no earlier lines; it is written to as it is.
+  if (specialKind(path).empty())
+    dropLines(path, firstStep);
+  file = std::fopen(path.c_str(), "a");
   if (!file)
     raise("can't write metrics file '", path, "': ", std::strerror(errno),
           "; give a path in an existing, writable directory");
-  std::fwrite(kept.data(), 1, kept.size(), file);
 }
 
 Metrics::~Metrics() {

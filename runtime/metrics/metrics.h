@@ -31,7 +31,8 @@ void printHeader(const Manifest &manifest, const std::string &threads);
 /// Progress on standard output, and a JSON object per step in a file. Used on rank 0 alone.
 class Metrics {
 public:
-  /// An empty path writes no file. A resumed run keeps the objects of the steps up to `firstStep`.
+  /// An empty path writes no file. Objects are appended to what the file has; a resumed run, whose
+  /// `firstStep` is not 0, first drops those of the steps that it does again.
   Metrics(const Manifest &manifest, const std::string &path, int64_t firstStep);
   ~Metrics();
   Metrics(const Metrics &) = delete;

@@ -74,6 +74,71 @@ TEST_F(Checkpoint, KeepsTwoSaves) {
              "already holds a checkpoint of step 7");
 }
 
+// Whatever has the name of a save and is not one stays.
+TEST_F(Checkpoint, ForeignDirectoriesStay) {
+  write("note", "mine");
+  auto put = [&](const std::string &name) {
+    fs::create_directories(path(name));
+    fs::copy_file(path("note"), path(name + "/note"));
+  };
+  put("s/step-1");
+  put("s/step-0");
+  std::string errors = runProgram("1x1", {"--steps", "4", "--save", path("s")}, 1);
+  expectPart(errors, "s/step-1' has the name of a save, but is not one of this program's");
+  expectPart(errors, "move it away");
+  fs::rename(path("s/step-1"), path("s/other"));
+  runProgram("1x1", {"--steps", "4", "--save", path("s"), "--save-every", "1"});
+  EXPECT_EQ(listDirectory(path("s")),
+            (std::vector<std::string>{"other", "step-0", "step-3", "step-4"}));
+  EXPECT_EQ(readBytes(path("s/step-0/note")), "mine");
+  // Even one with a state.json, if of another kind.
+  write("s/step-0/state.json", "{}");
+  runProgram("1x1", {"--steps", "6", "--save", path("s"), "--save-every", "1", "--resume", "auto"});
+  EXPECT_EQ(readBytes(path("s/step-0/note")), "mine");
+  EXPECT_EQ(listDirectory(path("s")).size(), 4u);
+}
+
+TEST_F(Checkpoint, IncompleteSavesAreToldAndKept) {
+  runProgram("1x1", {"--steps", "4", "--save", path("s"), "--save-every", "1"});
+  fs::remove(path("s/step-4/state.json"));
+  std::string output = runProgram(
+      "1x1", {"--steps", "5", "--save", path("s"), "--save-every", "1", "--resume", "auto"});
+  expectPart(output, "s/step-4' is incomplete");
+  expectPart(output, "s/step-3");
+  EXPECT_EQ(listDirectory(path("s")),
+            (std::vector<std::string>{"step-4", "step-4.incomplete", "step-5"}));
+  EXPECT_EQ(listDirectory(path("s/step-4.incomplete")).size(), 1u);
+}
+
+TEST_F(Checkpoint, MetricsLoseNoLine) {
+  auto steps = [&] {
+    std::vector<int64_t> list;
+    for (const StepMetrics &record : metrics("m"))
+      list.push_back(record.step);
+    return list;
+  };
+  Words flags{"--metrics", path("m"), "--save", path("s")};
+  auto with = [&](const Words &more) {
+    Words all = flags;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  runProgram("1x1", {"--metrics", path("m"), "--steps", "3"});
+  runProgram("1x1", with({"--steps", "2"}));
+  EXPECT_EQ(steps(), (std::vector<int64_t>{1, 2, 3, 1, 2}));
+  std::string before = readBytes(path("m"));
+  // Ends within the first step after the resume; a line that was cut goes, the others stay.
+  write("m", before + "{\"step\": 3, \"lo");
+  runProgram("1x1", with({"--steps", "4", "--resume", "auto"}), 1, {{"FAKE_NAN_AT", "3"}});
+  EXPECT_EQ(readBytes(path("m")), before);
+  runProgram("1x1", with({"--steps", "4", "--resume", "auto"}));
+  EXPECT_EQ(steps(), (std::vector<int64_t>{1, 2, 3, 1, 2, 3, 4}));
+  fs::remove(path("s/step-4/state.json"));
+  runProgram("1x1", with({"--steps", "4", "--resume", "auto"}));
+  EXPECT_EQ(steps(), (std::vector<int64_t>{1, 2, 3, 1, 2, 3, 4}));
+  runProgram("1x1", {"--metrics", "/dev/stdout", "--steps", "1"});
+}
+
 TEST_F(Checkpoint, KillAtEveryWrite) {
   for (std::string mesh : {"1x1", "2x1"}) {
     runProgram(mesh, {"--steps", "4", "--save", path("whole-" + mesh)});
@@ -87,6 +152,25 @@ TEST_F(Checkpoint, KillAtEveryWrite) {
     killAndResume("1x1", "", killAt);
   for (int at : {4, 8, 11})
     EXPECT_TRUE(killAndResume("2x1", "two-2x1", at));
+}
+
+TEST_F(Checkpoint, AnotherModelIsRefused) {
+  runProgram("1x1", {"--steps", "2", "--save", path("s")});
+  json state = readJson(path("s/step-2/state.json"));
+  auto resume = [&](const std::string &config, const std::string &dtype, int expected) {
+    state["model"]["config"] = config;
+    state["compile"]["dtype"] = dtype;
+    write("s/step-2/state.json", state.dump(1));
+    return runProgram("2x1", {"--steps", "3", "--resume", path("s")}, expected);
+  };
+  std::string errors = resume(R"({"model_type": "fake", "rope_theta": 5.0})", "bf16", 1);
+  expectPart(errors, "its model's \"rope_theta\" is 5.0, the program's is absent");
+  expectPart(errors, "trained with --dtype bf16, the program was compiled with --dtype f32");
+  resume(R"({"model_type": "fake", "use_cache": true, "attn_pdrop": 0.1})", "f32", 0);
+  state["model"].erase("config"); // of an earlier version
+  state.erase("compile");
+  write("s/step-2/state.json", state.dump(1));
+  runProgram("1x1", {"--steps", "3", "--resume", path("s")});
 }
 
 TEST_F(Checkpoint, DamagedFilesAreErrors) {

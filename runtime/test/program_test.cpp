@@ -4,6 +4,8 @@
 #include <cstring>
 #include <set>
 
+#include <sys/stat.h>
+
 using namespace ulsc::test;
 using nlohmann::json;
 
@@ -91,13 +93,13 @@ TEST_F(Program, WeightsRoundTrip) {
 }
 
 TEST_F(Program, WeightsThatDoNotFit) {
-  auto tensor = [](std::vector<int> shape, int bytes) {
-    return json{{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {0, bytes}}};
+  auto tensor = [](std::vector<int> shape, int begin, int end) {
+    return json{{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, end}}};
   };
-  write("w", safetensors({{"model.bias", tensor({4}, 16)},
-                          {"h.0.attn.bias", tensor({1}, 4)},
-                          {"other", tensor({1}, 4)}},
-                         16));
+  write("w", safetensors({{"model.bias", tensor({4}, 0, 16)},
+                          {"h.0.attn.bias", tensor({1}, 16, 20)},
+                          {"other", tensor({1}, 20, 24)}},
+                         24));
   std::string errors = runProgram("2x1", {"--steps", "1", "--weights", path("w")}, 1);
   for (const char *part : {"missing table.weight [50, 4]",
                            "model.bias is [4], but the model has [3]", "unknown other"})
@@ -106,6 +108,54 @@ TEST_F(Program, WeightsThatDoNotFit) {
   std::filesystem::create_directories(path("d"));
   expectPart(runProgram("1x1", {"--steps", "1", "--weights", path("d")}, 1),
              "neither model.safetensors nor");
+}
+
+TEST_F(Program, WeightsThatAreNotFinite) {
+  runProgram("1x1", {"--steps", "1", "--export-hf", path("a")});
+  std::string bytes = readBytes(path("a/model.safetensors"));
+  json header = headerOf(bytes);
+  size_t data = 8 + bytes.size() - 8; // the values' begin, from the last tensor's end
+  for (const char *name : {"bias", "table.weight"})
+    data = std::min(data, bytes.size() - header[name]["data_offsets"][1].get<size_t>());
+  for (auto [name, value] : {std::pair("bias", std::string("\x80\x7f", 2)),
+                             {"table.weight", std::string("\0\0\xc0\x7f", 4)}}) {
+    std::string changed = bytes;
+    size_t begin = data + header[name]["data_offsets"][0].get<size_t>();
+    changed.replace(begin + value.size(), value.size(), value);
+    write("w.safetensors", changed);
+    for (const char *mesh : {"1x1", "2x1"})
+      expectPart(runProgram(mesh, {"--steps", "1", "--weights", path("w.safetensors")}, 1),
+                 std::string(" in tensor '") + name + "' at element 1");
+  }
+}
+
+TEST_F(Program, IndexThatDoesNotFit) {
+  runProgram("1x1", {"--steps", "1", "--export-hf", path("a")});
+  std::filesystem::rename(path("a/model.safetensors"), path("a/one.safetensors"));
+  auto index = [&](const json &map) {
+    write("a/model.safetensors.index.json", json{{"weight_map", map}}.dump());
+    return Words{"--steps", "1", "--weights", path("a")};
+  };
+  json whole = {{"bias", "one.safetensors"}, {"table.weight", "one.safetensors"}};
+  runProgram("1x1", index(whole));
+  json changed = whole;
+  changed.erase("bias");
+  expectPart(runProgram("1x1", index(changed), 1), "it omits bias, which is in");
+  changed["other"] = "one.safetensors";
+  expectPart(runProgram("1x1", index(changed), 1), "it has other in \"one.safetensors\"");
+  write("a/two.safetensors", safetensors(json::object(), 0));
+  whole["bias"] = "two.safetensors";
+  expectPart(runProgram("1x1", index(whole), 1),
+             "it has bias in \"two.safetensors\", but it is in");
+}
+
+TEST_F(Program, StandardOutputOnAFullDisk) {
+  for (const char *flags : {" --steps 2", " --describe", " --help"}) {
+    std::string program = programOf("1x1").string() + " --data " + tokens + flags;
+    Outcome outcome = run({"bash", "-c", program + " > /dev/full"});
+    EXPECT_EQ(outcome.exitCode, 1) << flags;
+    expectPart(outcome.output, "can't write all of the standard output");
+  }
 }
 
 // What independent counters see.
@@ -153,7 +203,22 @@ TEST_F(Program, Flags) {
       {{"--steps", "1", "--lr-schedule", "cosin"}, "nearest is 'cosine'"},
       {{"--steps", "1", "--betas", "0.9"}, "needs two"},
       {{"--steps", "1", "--betas", "0.8,0.9"}, "'--betas' belongs to adamw"},
-      {{"--steps", "1", "--lr", "fast"}, "--lr"},
+      {{"--steps", "1", "--lr", "fast"}, "flag '--lr' is 'fast', but takes a finite number"},
+      {{"--steps", "1.5"}, "flag '--steps' is '1.5', but takes a whole number"},
+      {{"--steps", "99999999999999999999"}, "'--steps' is 99999999999999999999, but has to lie in"},
+      {{"--steps", "1", "--seed", "-1"}, "flag '--seed' is -1, but has to lie in [0, 1844"},
+      {{"--steps", "1", "--seed", "18446744073709551616"}, "flag '--seed' is 18446744073709551616"},
+      {{"--steps", "1", "--threads", "5000"}, "has to lie in [0, 4096]; the nearest is 4096"},
+      {{"--steps"}, "flag '--steps' has no value"},
+      {{"--steps", "1", "--lr", "1", "--lr", "2"}, "flag '--lr' has 2 values, but takes one"},
+      {{"--steps", "1", "--momentum", "nan"}, "flag '--momentum' is 'nan'"},
+      {{"--steps", ""}, "flag '--steps' is ''"},
+      {{"--steps", "1", "--weights", ""}, "flag '--weights' is empty"},
+      {{"--steps", "1", "--metrics", ""}, "flag '--metrics' is empty"},
+      {{"--steps", "1", "--save", ""}, "flag '--save' is empty"},
+      {{"--steps", "1", "--weights="}, "flag '--weights' is empty"},
+      {{"--describe=foo"}, "flag '--describe' takes no value"},
+      {{"--steps", "1", "--data", ""}, "flag '--data' is empty"},
       {{"--steps", "0"}, "at least 1"},
       {{"--steps", "1", "--dropout", "0.1"}, "compiled without dropout"},
       {{"--steps", "1", "--resume", "auto"}, "needs '--save DIR'"},
@@ -189,6 +254,20 @@ TEST_F(Program, TokenFiles) {
   }
   expectPart(runWithoutData("1x1", {"--data", directory, "--steps", "1"}, 1), "is a directory");
   expectPart(runWithoutData("1x1", {"--data", path("none"), "--steps", "1"}, 1), "No such file");
+}
+
+// Neither opened, which would wait for a FIFO's other end, nor replaced by a regular file.
+TEST_F(Program, SpecialFilesAreRefused) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0644), 0);
+  std::filesystem::create_symlink("/dev/full", path("full"));
+  for (const char *flag : {"--data", "--weights", "--trace"})
+    for (auto [name, kind] : {std::pair("fifo", "fifo' is a FIFO; give a regular file"),
+                              {"full", "full' is a device; give a regular file"}}) {
+      std::string errors = runProgram("1x1", {"--steps", "1", flag, path(name)}, 1);
+      expectPart(errors, kind);
+      EXPECT_FALSE(std::filesystem::is_regular_file(path(name))) << flag;
+    }
+  EXPECT_TRUE(std::filesystem::is_symlink(path("full")));
 }
 
 TEST_F(Program, Threads) {

@@ -137,7 +137,7 @@ TEST_F(Checkpoint, SaveIsSyncedBeforeItIsPublished) {
   size_t values = find("sync " + (saves("counted") / "step-3.partial/rank-00000").string());
   size_t state = find("sync " + (saves("counted") / "step-3.partial/state.json").string());
   size_t rename = find("rename " + (saves("counted") / "step-3.partial").string());
-  size_t removal = find("remove " + (saves("counted") / "step-1/state.json").string());
+  size_t removal = find("rename " + (saves("counted") / "step-1").string());
   EXPECT_LT(values, state);
   EXPECT_LT(state, rename);
   EXPECT_LT(rename, removal) << "the oldest goes only when the new one is there";
@@ -165,6 +165,8 @@ TEST_F(Checkpoint, ResumesAfterKillInTheFirstSave) {
     SCOPED_TRACE(killAt);
     fs::remove_all(root / "killed");
     EXPECT_NE(resumeTo(1, "killed", 0, killAt).exitCode, 0);
+    if (killAt <= 12) // a run that begins anew drops no line of an earlier one
+      fs::remove(root / "killed" / "metrics.jsonl");
     Outcome resumed = resumeTo(kFinalStep, "killed");
     EXPECT_EQ(resumed.exitCode, 0) << resumed.output;
     EXPECT_EQ(resumed.output.find("beginning anew") == std::string::npos, killAt > 12);

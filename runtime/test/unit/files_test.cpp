@@ -131,6 +131,29 @@ TEST_F(Files, impossible_headers_are_errors) {
   EXPECT_THROW(SafetensorsFile(path("none")), Error);
 }
 
+TEST_F(Files, tensors_fill_their_file_one_after_the_other) {
+  auto header = [](const char *second, const char *begin, const char *end) {
+    return std::string(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},")") + second +
+           R"(":{"dtype":"F32","shape":[1],"data_offsets":[)" + begin + "," + end + "]}}";
+  };
+  write("whole", safetensors(header("b", "8", "12"), 12));
+  EXPECT_EQ(SafetensorsFile(path("whole")).tensors().size(), 2u);
+  const std::pair<std::string, const char *> cases[] = {
+      {safetensors(header("b", "4", "8"), 8), "tensors 'a' and 'b' overlap"},
+      {safetensors(header("b", "12", "16"), 16), "4 bytes before tensor 'b' belong to none"},
+      {safetensors(header("b", "8", "12"), 15), "3 bytes past its last tensor"},
+      {safetensors(header("a", "0", "4"), 4), "'a' twice"}};
+  for (const auto &[content, part] : cases) {
+    write("bad", content);
+    try {
+      SafetensorsFile file(path("bad"));
+      ADD_FAILURE() << part;
+    } catch (const Error &error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST_F(Files, hash_does_not_depend_on_how_bytes_arrive) {
   std::string bytes = "some bytes that are not a multiple of eight";
   StreamHash whole, pieces;
@@ -234,6 +257,21 @@ TEST_F(Files, rows_belong_to_microbatch_and_data_rank) {
   // r = (m * 2 + 1) * 2 + i
   EXPECT_EQ(std::vector<int32_t>(arena.begin(), arena.begin() + 4),
             (std::vector<int32_t>{2, 3, 6, 7}));
+}
+
+TEST_F(Files, a_token_file_cut_during_the_run_is_an_error) {
+  write("tokens", std::string(4096 * 4, '\0'));
+  TokenFile file(path("tokens"), 3, 4);
+  int32_t tokens[4], targets[4];
+  file.copyRow(8000, 4, tokens, targets);
+  fs::resize_file(path("tokens"), 16002);
+  try {
+    file.copyRow(8000, 4, tokens, targets);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find("tokens' ends at byte 16002"), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST_F(Files, ids_outside_the_vocabulary_name_their_place) {
