@@ -127,6 +127,13 @@ AxisMask PendingReductions::getAllowedResult(Operation *function, unsigned index
   return block.getArgAttr(argument, "uls.parameter") ? dataAxes : 0;
 }
 
+/// Values that no rule ties to others are outside the graph, and whole.
+double PendingReductions::getLocalBytes(Value value) const {
+  int64_t id = graph.find(value);
+  return mesh.getLocalBytes(id < 0 ? mesh.getReplicated(value.getType()) : graph[id].layout,
+                            value.getType());
+}
+
 /// Axes over which this use lets its value be pending; adds to `bytes` what will have to be reduced
 /// behind it instead.
 AxisMask PendingReductions::getAllowed(OpOperand &use, double &bytes) {
@@ -150,10 +157,9 @@ AxisMask PendingReductions::getAllowed(OpOperand &use, double &bytes) {
   SmallVector<AxisMask> operandSums;
   for (Value operand : op->getOperands())
     operandSums.push_back(sums.lookup(operand));
-  double own = mesh.getLocalBytes(graph[graph.find(use.get())].layout, use.get().getType());
-  double behind = 0.0;
+  double own = getLocalBytes(use.get()), behind = 0.0;
   for (Value result : op->getResults())
-    behind += mesh.getLocalBytes(graph[graph.find(result)].layout, result.getType());
+    behind += getLocalBytes(result);
   // Branches that meet in a sum are reduced as one.
   bytes += edge->rule.joint ? std::min(own, behind) : behind;
   return getPassingSums(edge->rule, index, operandSums, axesOf[op]);
@@ -172,7 +178,7 @@ bool PendingReductions::restrict(Value value) {
     allowed &= getAllowed(use, bytes);
   // Sums over data axes mostly are gradients on their way out of the block, where they stay pending
   // for free.
-  double own = mesh.getLocalBytes(graph[graph.find(value)].layout, value.getType());
+  double own = getLocalBytes(value);
   if (bytes > own * (1 + 1e-9)) // the two sums are formed in different orders
     allowed &= dataAxes;
   AxisMask &keep = kept.try_emplace(value, kAnything).first->second;

@@ -41,6 +41,7 @@ private:
   void evaluateCall(mlir::Operation *op, mlir::FlatSymbolRefAttr callee, unsigned firstResult);
   void set(mlir::Value value, AxisMask raw);
   bool restrict(mlir::Value value);
+  double getLocalBytes(mlir::Value value) const;
   AxisMask getAllowed(mlir::OpOperand &use, double &bytes);
   AxisMask getAllowedResult(mlir::Operation *function, unsigned index) const;
   void findCauses(const Edge &edge, unsigned result, AxisMask reduced,
