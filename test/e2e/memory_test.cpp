@@ -15,14 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Case {
-  std::string model, mesh;
-  int ranks, microbatches;
-};
-
-std::ostream &operator<<(std::ostream &stream, const Case &c) {
-  return stream << c.model << " " << c.mesh << ", " << c.microbatches << " microbatches";
-}
+using Case = TrainingCase;
 
 /// The report's one row: without pipeline stages all ranks are alike.
 json memoryRow(const fs::path &report) {

@@ -15,10 +15,7 @@ namespace {
 
 constexpr int kSteps = 10;
 
-struct Case {
-  std::string model, mesh;
-  int ranks, microbatches;
-};
+using Case = TrainingCase;
 
 struct Training {
   std::vector<StepMetrics> steps;

@@ -19,14 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Case {
-  std::string model, mesh;
-  int ranks, microbatches;
-};
-
-std::ostream &operator<<(std::ostream &stream, const Case &c) {
-  return stream << c.model << " " << c.mesh << ", " << c.microbatches << " microbatches";
-}
+using Case = TrainingCase;
 
 const Words kPoison{"--pass-pipeline-at",
                     "exec:builtin.module(ulsc-plan-memory{poison=true},ulsc-check-plan)"};

@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,16 @@ std::filesystem::path compile(const std::filesystem::path &model, const Words &a
 /// not the launcher's.
 Words launch(const std::filesystem::path &program, int ranks, const Words &arguments,
              const Environment &environment = {});
+
+/// A model of `test/golden` and how it is trained: what suites are instantiated with.
+struct TrainingCase {
+  std::string model, mesh;
+  int ranks, microbatches;
+};
+
+inline std::ostream &operator<<(std::ostream &stream, const TrainingCase &c) {
+  return stream << c.model << " " << c.mesh << ", " << c.microbatches << " microbatches";
+}
 
 /// Preloads a library of `test/shim` into a program.
 Environment preload(const std::string &shim, const Environment &environment);
