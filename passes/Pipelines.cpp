@@ -7,6 +7,7 @@
 
 #include "ulsc/Pipelines.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -62,7 +63,10 @@ LogicalResult ulsc::runStages(ModuleOp module, StringRef last, const StageOption
   for (const Stage &stage : getStages()) {
     auto start = std::chrono::steady_clock::now();
     PassManager manager(module.getContext());
+    manager.enableVerifier(options.verifiesEach);
     if (failed(buildStage(manager, stage, options, fail)) || failed(manager.run(module)))
+      return failure();
+    if (!options.verifiesEach && failed(verify(module)))
       return failure();
     std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (failed(done(stage, seconds.count())))

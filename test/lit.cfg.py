@@ -12,4 +12,6 @@ config.test_exec_root = config.binary_dir
 config.environment["PATH"] = os.pathsep.join(
     [config.tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
 )
+# Tests verify after each pass, so that a broken module is found at the pass that broke it.
+config.substitutions.append((r"\bulsc (compile|explain)\b", r"ulsc \1 --verify-each"))
 config.substitutions.append(("%python", sys.executable))

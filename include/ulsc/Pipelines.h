@@ -38,6 +38,8 @@ struct StageOptions {
   llvm::StringMap<std::string> options;
   /// Pipelines to run after a stage: its name and the pipeline's text.
   std::vector<std::pair<std::string, std::string>> after;
+  /// Whether the module is verified after each pass, not only after each stage.
+  bool verifiesEach = true;
 };
 
 /// Adds the passes of a stage, and of what `options` wants after it, to a manager of modules. An

@@ -126,6 +126,14 @@ Value Resharder::emit(OpBuilder &builder, Value value, const ReshardStep &step,
   llvm_unreachable("unknown step");
 }
 
+const ReshardPlan &Resharder::getPlan(const Layout &from, const Layout &to, RankedTensorType type) {
+  std::deque<KnownPlan> &alike = plans[type];
+  for (const KnownPlan &known : alike)
+    if (known.from == from && known.to == to)
+      return known.plan;
+  return alike.emplace_back(KnownPlan{from, to, planReshard(from, to, type, mesh, cost)}).plan;
+}
+
 LocalValue Resharder::reshard(OpBuilder &builder, LocalValue from, const Layout &to,
                               RankedTensorType type, const ReshardCause &cause) {
   if (from.layout == to)
@@ -136,7 +144,7 @@ LocalValue Resharder::reshard(OpBuilder &builder, LocalValue from, const Layout 
   OpBuilder::InsertionGuard guard(builder);
   if (from.value.getParentBlock() != builder.getInsertionBlock())
     builder.setInsertionPointAfterValue(from.value);
-  ReshardPlan plan = planReshard(from.layout, to, type, mesh, cost);
+  const ReshardPlan &plan = getPlan(from.layout, to, type);
   Value value = from.value;
   Layout before = from.layout;
   for (const ReshardStep &step : plan.steps) {

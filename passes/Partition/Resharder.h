@@ -8,6 +8,8 @@
 
 #include "passes/Shard/ReshardPlan.h"
 
+#include <deque>
+
 namespace ulsc::shard {
 
 /// A local value and how it lies.
@@ -43,11 +45,18 @@ private:
   mlir::Value unflatten(mlir::OpBuilder &builder, mlir::Value value, mlir::RankedTensorType type);
   mlir::Value emitFlat(mlir::OpBuilder &builder, mlir::Value value, const ReshardStep &step,
                        mlir::RankedTensorType type, mlir::ArrayAttr axes, mlir::StringAttr cause);
+  const ReshardPlan &getPlan(const Layout &from, const Layout &to, mlir::RankedTensorType type);
   mlir::StringAttr describe(const ReshardStep &step, const ReshardCause &cause) const;
 
   const Mesh &mesh;
   const cost::CommunicationCost &cost;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<LocalValue, 1>> known;
+  /// Equal layers ask for equal plans.
+  struct KnownPlan {
+    Layout from, to;
+    ReshardPlan plan;
+  };
+  llvm::DenseMap<mlir::Type, std::deque<KnownPlan>> plans;
 };
 
 } // namespace ulsc::shard

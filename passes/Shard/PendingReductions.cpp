@@ -87,7 +87,7 @@ void PendingReductions::evaluateLoop(uls::MicrobatchesOp loop) {
       changed |= next != sums[argument];
       sums[argument] = next;
       sums[loop.getResult(i)] = next;
-      causes[loop.getResult(i)] = causes[yield->getOperand(i)];
+      causes[loop.getResult(i)] = causes.lookup(yield->getOperand(i));
     }
   }
 }
@@ -202,7 +202,7 @@ void PendingReductions::runFunction(FunctionOpInterface function) {
     for (auto [i, value] : llvm::enumerate(op->getOperands())) {
       AxisMask sum = getSum(value) & getAllowedResult(function, first + i);
       resultSums[{function, first + i}] = sum;
-      resultCauses[{function, first + i}] = causes[value];
+      resultCauses[{function, first + i}] = causes.lookup(value);
     }
   };
   auto block = llvm::dyn_cast<uls::BlockOp>(*function);

@@ -11,6 +11,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <deque>
+
 namespace ulsc::shard {
 
 /// Where one axis of a class of values came from.
@@ -96,7 +98,8 @@ private:
   const Mesh &mesh;
   mlir::SymbolTableCollection symbols;
   llvm::SmallVector<mlir::FunctionOpInterface> functions;
-  std::vector<Node> nodes;
+  /// Grows without moving what it holds.
+  std::deque<Node> nodes;
   std::vector<int64_t> parents;
   llvm::DenseMap<mlir::Value, int64_t> values;
   llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, int64_t> functionResults;

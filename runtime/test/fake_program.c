@@ -28,6 +28,9 @@ enum {
 
 const char ulsc_manifest[] = FAKE_MANIFEST;
 
+// fake_stop.cpp: the signal that asked for an end, or 0.
+int fakeStopSignal(void);
+
 static float *at(ulsc_context *context, int64_t offset) {
   return (float *)(context->arena + offset);
 }
@@ -116,12 +119,19 @@ static void updateBias(ulsc_context *context) {
   }
 }
 
-// Says when it begins and when a signal comes, so that a test need not guess.
+// Says when it begins and that a signal came, so that a test need not guess. It looks in short
+// naps: a signal between two system calls would interrupt no sleep.
 static void sleepIn(int64_t step, int milliseconds) {
-  struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+  int isTold = 0;
   fprintf(stderr, "in step %lld\n", (long long)step);
-  while (nanosleep(&left, &left) != 0)
+  for (int nap = 5; milliseconds > 0; milliseconds -= nap) {
+    struct timespec time = {0, nap * 1000000L};
+    nanosleep(&time, NULL);
+    if (isTold || !fakeStopSignal())
+      continue;
+    isTold = 1;
     fprintf(stderr, "interrupted in step %lld\n", (long long)step);
+  }
 }
 
 void ulsc_step(ulsc_context *context) {

@@ -53,7 +53,7 @@ fs::path ulsc::test::compile(const fs::path &model, const Words &arguments,
   fs::path program = directory / std::to_string(std::hash<std::string>{}(key));
   fs::path programReport = program.string() + ".report.json";
   if (!fs::exists(program)) {
-    Words command{compiler, "compile", model};
+    Words command{compiler, "compile", model, "--verify-each"};
     command.insert(command.end(), arguments.begin(), arguments.end());
     command.insert(command.end(), {"-o", program, "--report", programReport});
     Outcome outcome = run(command);

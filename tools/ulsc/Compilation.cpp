@@ -110,6 +110,8 @@ bool Compilation::readPipelinesAfter() {
                                llvm::join(stages, ", ") + suggestNearest(stage, stages));
     stageOptions.after.emplace_back(stage.str(), pipeline.str());
   }
+  // A user's pass that breaks the module should be named itself.
+  stageOptions.verifiesEach = arguments.has("verify-each") || !stageOptions.after.empty();
   return true;
 }
 

@@ -31,6 +31,7 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"target", "cpu", "the target (default cpu)"},
       {"dump-dir", "DIR", "write the module after each stage, numbered"},
       {"locations", "", "print locations with modules"},
+      {"verify-each", "", "verify the module after each pass, not only after each stage"},
       {"load-pass-plugin", "FILE", "load passes from a shared library", "", true},
       {"load-dialect-plugin", "FILE", "load dialects from a shared library", "", true},
       {"pass-pipeline-at", "STAGE:PIPELINE", "run a pass pipeline after a stage", "", true},

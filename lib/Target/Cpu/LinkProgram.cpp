@@ -25,6 +25,9 @@ static std::string findRuntime(StringRef tool) {
 }
 
 static std::string findLinker() {
+#ifdef ULSC_LINKER
+  return ULSC_LINKER;
+#endif
   for (StringRef name : {"c++", "g++", "clang++", "clang++-22"})
     if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name))
       return *path;
@@ -43,6 +46,9 @@ LogicalResult ulsc::linkCpuProgram(Location loc, ArrayRef<std::string> objects, 
   for (const std::string &object : objects)
     arguments.push_back(object);
   arguments.append({runtime, "-lmpi", "-ldnnl", "-l:libgomp.so.1", "-lpthread", "-ldl", "-lm"});
+#ifdef ULSC_LINK_OPTION
+  arguments.push_back(ULSC_LINK_OPTION);
+#endif
   llvm::SmallString<128> log;
   if (llvm::sys::fs::createTemporaryFile("ulsc-link", "log", log))
     return emitError(loc) << "cannot make a temporary file for the linker's messages";
