@@ -13,5 +13,6 @@ config.environment["PATH"] = os.pathsep.join(
     [config.tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
 )
 # Tests verify after each pass, so that a broken module is found at the pass that broke it.
-config.substitutions.append((r"\bulsc (compile|explain)\b", r"ulsc \1 --verify-each"))
+for command in ("compile", "explain"):
+    config.substitutions.append((rf"\bulsc {command}\b", f"ulsc {command} --verify-each"))
 config.substitutions.append(("%python", sys.executable))
