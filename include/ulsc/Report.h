@@ -41,9 +41,10 @@ struct CollectiveRow {
 };
 
 /// What a collective is part of, in the report as in the manifest: `forward` and `backward` are the
-/// parts of blocks and what moves for them in the step (parameters, gradients), `step` are the
-/// numbers about the whole step: the count of targets, the loss, the norm, stop flags. Works from
-/// the stage `local` until buffers are assigned.
+/// parts of blocks and what moves for them in the step (parameters, gradients), `recompute` is the
+/// forward part of a block that is run again for its backward part, `step` are the numbers about
+/// the whole step: the count of targets, the loss, the norm, stop flags. Works from the stage
+/// `local` until buffers are assigned.
 llvm::StringRef getPhase(dist::CollectiveOpInterface collective);
 
 /// Every collective of a step, in the order of the program. Works from the stage `local` on.
@@ -58,6 +59,10 @@ void printCollectives(llvm::raw_ostream &stream, llvm::ArrayRef<CollectiveRow> r
 /// The row of `memory` of a module of the stage `exec`: bytes of a rank by category, and the peak;
 /// empty before.
 llvm::json::Object makeMemory(mlir::ModuleOp module);
+
+/// The object `recompute` of a module of the stage `scheduled`: the policy, what forward calls
+/// leave for backward calls, what is computed again.
+llvm::json::Object makeRecompute(mlir::ModuleOp module);
 
 /// The rows of `collectives`.
 llvm::json::Array makeCollectives(llvm::ArrayRef<CollectiveRow> rows);

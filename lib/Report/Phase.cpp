@@ -38,11 +38,19 @@ static bool isGradient(Value value, llvm::DenseSet<Value> &seen) {
   return llvm::any_of(op->getOperands(), [&](Value operand) { return isGradient(operand, seen); });
 }
 
+/// Whether a block is a forward part that is called again for the backward part: `@b.again` or a
+/// variant.
+static bool isRepeatedPart(StringRef name) {
+  return name.ends_with(".again") || name.contains(".again.");
+}
+
 static StringRef getPhaseInBlock(uls::BlockOp block, Operation *op) {
   if (uls::ResultOp middle = block.getResultOp()) {
     Operation *ancestor = block.getEntry().findAncestorOpInBlock(*op);
     return ancestor->isBeforeInBlock(middle) ? "forward" : "backward";
   }
+  if (isRepeatedPart(block.getName()))
+    return "recompute";
   return isBackwardPart(block.getName()) ? "backward" : "forward";
 }
 

@@ -8,11 +8,15 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/Uls/Uls.h"
 #include "passes/Schedule/Passes.h"
+#include "passes/Schedule/RecomputePolicy.h"
 #include "passes/Schedule/SavedValues.h"
+
+#include "ulsc/Cost/Flops.h"
+#include "ulsc/Recompute.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
 
 #define DEBUG_TYPE "ulsc-cut-joint-blocks"
 
@@ -26,24 +30,38 @@ using namespace ulsc;
 using namespace ulsc::uls;
 
 namespace {
-/// A joint block's two halves and how to call them.
+/// What a forward call is asked for: a variant of the forward block each.
+struct ForwardResults {
+  bool primal = true, saved = true;
+  /// Whether it is made again for its backward call.
+  bool isAgain = false;
+};
+
+/// A joint block's halves and how to call them.
 struct Halves {
-  BlockOp forward, backward;
+  BlockOp joint, backward;
+  /// Forward blocks by the suffix of their name, made when they are called.
+  llvm::StringMap<BlockOp> forwards;
+  SavedValues saved;
   /// Primal arguments that the backward block takes, by index.
   SmallVector<unsigned> keptArguments;
-  /// Number of results of the forward block behind the primal ones.
-  unsigned numSaved = 0;
 };
 
 class CutJointBlocks : public ulsc::impl::CutJointBlocksPassBase<CutJointBlocks> {
 public:
+  using CutJointBlocksPassBase::CutJointBlocksPassBase;
+  LogicalResult initialize(MLIRContext *context) override;
   void runOnOperation() override;
 
 private:
   Halves cut(BlockOp joint);
-  BlockOp buildForward(BlockOp joint, ArrayRef<Value> saved);
   BlockOp buildBackward(BlockOp joint, const SavedValues &saved, Halves &halves);
-  LogicalResult rewriteCalls(Operation *function, const llvm::DenseMap<StringAttr, Halves> &halves);
+  CallOp rewriteForward(CallOp call, Halves &halves);
+  void rewriteBackward(BackwardOp backward, CallOp forwardCall, const Halves &halves);
+  LogicalResult rewriteCalls(Operation *function);
+
+  RecomputePolicy policy;
+  llvm::DenseMap<StringAttr, Halves> halves;
 };
 } // namespace
 
@@ -54,10 +72,16 @@ static void eraseDeadOps(Block &block) {
       op.erase();
 }
 
-/// A plain block of the given signature beside `joint`, with argument attributes and an empty body.
-static BlockOp createBlock(BlockOp joint, StringRef suffix, ValueRange arguments,
+/// What a call of `block` computes again, for the report.
+static void setRecomputedFlops(BlockOp block, double flops) {
+  if (flops > 0)
+    block->setAttr(kRecomputedFlopsAttr, Builder(block.getContext()).getF64FloatAttr(flops));
+}
+
+/// A plain block of the given signature before `place`, with argument attributes and an empty body.
+static BlockOp createBlock(BlockOp joint, Operation *place, StringRef suffix, ValueRange arguments,
                            TypeRange results) {
-  OpBuilder builder(joint);
+  OpBuilder builder(place);
   SmallVector<Type> argumentTypes(arguments.getTypes());
   OperationState state(joint.getLoc(), BlockOp::getOperationName());
   state.addAttribute(SymbolTable::getSymbolAttrName(),
@@ -80,13 +104,29 @@ static BlockOp createBlock(BlockOp joint, StringRef suffix, ValueRange arguments
   return block;
 }
 
-BlockOp CutJointBlocks::buildForward(BlockOp joint, ArrayRef<Value> saved) {
-  unsigned numArguments = joint.getNumPrimalArguments();
-  ValueRange arguments = joint.getEntry().getArguments().take_front(numArguments);
+static StringRef getSuffix(const ForwardResults &wanted) {
+  if (!wanted.saved)
+    return ".fwd.bare";
+  if (!wanted.isAgain)
+    return ".fwd";
+  return wanted.primal ? ".again.through" : ".again";
+}
+
+/// The block that gives what a forward call is asked for.
+static BlockOp getForward(Halves &halves, const ForwardResults &wanted) {
+  BlockOp &forward = halves.forwards[getSuffix(wanted)];
+  if (forward)
+    return forward;
+  BlockOp joint = halves.joint;
+  ValueRange arguments = joint.getEntry().getArguments().take_front(joint.getNumPrimalArguments());
   ResultOp result = joint.getResultOp();
-  SmallVector<Value> results(result.getValues());
-  llvm::append_range(results, saved);
-  BlockOp forward = createBlock(joint, ".fwd", arguments, ValueRange(results).getTypes());
+  SmallVector<Value> results;
+  if (wanted.primal)
+    llvm::append_range(results, result.getValues());
+  if (wanted.saved)
+    llvm::append_range(results, halves.saved.results);
+  forward = createBlock(joint, halves.backward, getSuffix(wanted), arguments,
+                        ValueRange(results).getTypes());
 
   IRMapping mapping;
   mapping.map(arguments, forward.getEntry().getArguments());
@@ -101,6 +141,11 @@ BlockOp CutJointBlocks::buildForward(BlockOp joint, ArrayRef<Value> saved) {
     yielded.push_back(mapping.lookup(value));
   YieldOp::create(builder, result.getLoc(), yielded);
   eraseDeadOps(forward.getEntry());
+  double flops = 0;
+  for (Operation &op : forward.getEntry())
+    flops += cost::countFlops(&op);
+  if (wanted.isAgain)
+    setRecomputedFlops(forward, flops);
   return forward;
 }
 
@@ -112,12 +157,14 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
   llvm::append_range(arguments,
                      joint.getEntry().getArguments().drop_front(joint.getNumPrimalArguments()));
   TypeRange results(joint.getResultTypes().drop_front(joint.getNumPrimalResults()));
-  BlockOp backward = createBlock(joint, ".bwd", arguments, results);
+  BlockOp backward = createBlock(joint, joint, ".bwd", arguments, results);
 
   IRMapping mapping;
   mapping.map(arguments, backward.getEntry().getArguments());
   OpBuilder builder = OpBuilder::atBlockEnd(&backward.getEntry());
+  double flops = 0;
   for (Operation *op : saved.recomputed) {
+    flops += cost::countFlops(op);
     // A recomputed op may also give values that are saved: their saved form stays.
     SmallVector<Value> kept;
     for (Value value : op->getResults())
@@ -131,19 +178,19 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
   for (Operation *op = joint.getResultOp()->getNextNode(); op; op = op->getNextNode())
     builder.clone(*op, mapping);
   eraseDeadOps(backward.getEntry());
+  setRecomputedFlops(backward, flops);
   return backward;
 }
 
 Halves CutJointBlocks::cut(BlockOp joint) {
-  SavedValues saved = chooseSavedValues(joint);
   Halves halves;
+  halves.joint = joint;
+  halves.saved = chooseSavedValues(joint, policy.kinds);
   for (auto [i, argument] : llvm::enumerate(joint.getEntry().getArguments()))
-    if (saved.arguments.contains(argument))
+    if (halves.saved.arguments.contains(argument))
       halves.keptArguments.push_back(i);
-  halves.numSaved = saved.results.size();
-  numSaved += saved.results.size();
-  halves.forward = buildForward(joint, saved.results);
-  halves.backward = buildBackward(joint, saved, halves);
+  numSaved += halves.saved.results.size();
+  halves.backward = buildBackward(joint, halves.saved, halves);
   return halves;
 }
 
@@ -152,30 +199,58 @@ static void copyDiscardableAttrs(Operation *from, Operation *to) {
   to->setDiscardableAttrs(from->getDiscardableAttrDictionary());
 }
 
-LogicalResult CutJointBlocks::rewriteCalls(Operation *function,
-                                           const llvm::DenseMap<StringAttr, Halves> &halves) {
+/// The call of a forward block instead of that of a joint one; residuals keep their uses.
+CallOp CutJointBlocks::rewriteForward(CallOp call, Halves &halves) {
+  ValueRange primal = call.getResults();
+  ForwardResults wanted;
+  wanted.isAgain = call->hasAttr(kRepeatedAttr);
+  wanted.saved = !primal.empty() && isa<ResidualsType>(primal.back().getType());
+  if (wanted.saved)
+    primal = primal.drop_back();
+  if (wanted.isAgain)
+    wanted.primal = llvm::any_of(primal, [](Value value) { return !value.use_empty(); });
+  OpBuilder builder(call);
+  BlockOp forward = getForward(halves, wanted);
+  auto newCall = CallOp::create(builder, call.getLoc(), forward.getResultTypes(),
+                                FlatSymbolRefAttr::get(forward.getSymNameAttr()),
+                                call.getArguments(), call.getLayerAttr());
+  copyDiscardableAttrs(call, newCall);
+  if (wanted.primal)
+    for (auto [before, after] : llvm::zip(primal, newCall.getResults()))
+      before.replaceAllUsesWith(after);
+  return newCall;
+}
+
+void CutJointBlocks::rewriteBackward(BackwardOp backward, CallOp forwardCall,
+                                     const Halves &halves) {
+  SmallVector<Value> arguments;
+  for (unsigned i : halves.keptArguments)
+    arguments.push_back(forwardCall.getArguments()[i]);
+  llvm::append_range(arguments, forwardCall.getResults().take_back(halves.saved.results.size()));
+  llvm::append_range(arguments, backward.getCotangents());
+  OpBuilder builder(backward);
+  BlockOp block = halves.backward;
+  auto newCall = CallOp::create(builder, backward.getLoc(), block.getResultTypes(),
+                                FlatSymbolRefAttr::get(block.getSymNameAttr()), arguments,
+                                forwardCall.getLayerAttr());
+  copyDiscardableAttrs(backward, newCall);
+  backward.replaceAllUsesWith(newCall.getResults());
+  backward.erase();
+}
+
+LogicalResult CutJointBlocks::rewriteCalls(Operation *function) {
   // Forward calls first: a backward call finds its forward call's new form through the residuals.
   llvm::DenseMap<Value, CallOp> callOfResiduals;
   SmallVector<CallOp> oldCalls;
   function->walk([&](CallOp call) {
-    auto it = halves.find(call.getCalleeAttr().getAttr());
-    if (it == halves.end())
-      return;
-    OpBuilder builder(call);
-    BlockOp forward = BlockOp(it->second.forward);
-    auto newCall = CallOp::create(builder, call.getLoc(), forward.getResultTypes(),
-                                  FlatSymbolRefAttr::get(forward.getSymNameAttr()),
-                                  call.getArguments(), call.getLayerAttr());
-    copyDiscardableAttrs(call, newCall);
-    for (auto [before, after] : llvm::zip(call.getResults(), newCall.getResults())) {
-      if (isa<ResidualsType>(before.getType()))
-        break;
-      before.replaceAllUsesWith(after);
-    }
-    if (isa<ResidualsType>(call.getResults().back().getType()))
-      callOfResiduals[call.getResults().back()] = newCall;
-    oldCalls.push_back(call);
+    if (halves.contains(call.getCalleeAttr().getAttr()))
+      oldCalls.push_back(call);
   });
+  for (CallOp call : oldCalls) {
+    CallOp newCall = rewriteForward(call, halves[call.getCalleeAttr().getAttr()]);
+    if (!call.getResults().empty())
+      callOfResiduals[call.getResults().back()] = newCall;
+  }
   WalkResult walk = function->walk([&](BackwardOp backward) {
     auto it = halves.find(backward.getCalleeAttr().getAttr());
     CallOp forwardCall = callOfResiduals.lookup(backward.getResiduals());
@@ -183,20 +258,7 @@ LogicalResult CutJointBlocks::rewriteCalls(Operation *function,
       backward.emitOpError("takes residuals that no forward call in this function left");
       return WalkResult::interrupt();
     }
-    const Halves &half = it->second;
-    SmallVector<Value> arguments;
-    for (unsigned i : half.keptArguments)
-      arguments.push_back(forwardCall.getArguments()[i]);
-    llvm::append_range(arguments, forwardCall.getResults().take_back(half.numSaved));
-    llvm::append_range(arguments, backward.getCotangents());
-    OpBuilder builder(backward);
-    BlockOp block = BlockOp(half.backward);
-    auto newCall = CallOp::create(builder, backward.getLoc(), block.getResultTypes(),
-                                  FlatSymbolRefAttr::get(block.getSymNameAttr()), arguments,
-                                  forwardCall.getLayerAttr());
-    copyDiscardableAttrs(backward, newCall);
-    backward.replaceAllUsesWith(newCall.getResults());
-    backward.erase();
+    rewriteBackward(backward, forwardCall, it->second);
     return WalkResult::advance();
   });
   if (walk.wasInterrupted())
@@ -206,9 +268,18 @@ LogicalResult CutJointBlocks::rewriteCalls(Operation *function,
   return success();
 }
 
+LogicalResult CutJointBlocks::initialize(MLIRContext *context) {
+  std::string problem;
+  std::optional<RecomputePolicy> parsed = RecomputePolicy::parse(recompute, problem);
+  if (!parsed)
+    return emitError(UnknownLoc::get(context)) << "recompute " << problem;
+  policy = *parsed;
+  return success();
+}
+
 void CutJointBlocks::runOnOperation() {
   ModuleOp module = getOperation();
-  llvm::DenseMap<StringAttr, Halves> halves;
+  halves.clear();
   SmallVector<BlockOp> joints;
   for (auto block : module.getOps<BlockOp>())
     if (block.isJoint())
@@ -220,8 +291,14 @@ void CutJointBlocks::runOnOperation() {
     for (auto forward : llvm::make_early_inc_range(module.getOps<ForwardOp>()))
       forward.erase();
   for (Operation &op : module.getOps())
-    if (isa<StepOp, ForwardOp>(op) && failed(rewriteCalls(&op, halves)))
+    if (isa<StepOp, ForwardOp>(op) && failed(rewriteCalls(&op)))
       return signalPassFailure();
-  for (BlockOp joint : joints)
+  for (BlockOp joint : joints) {
+    Halves &cut = halves[joint.getSymNameAttr()];
+    if (cut.forwards.empty())
+      getForward(cut, {});
     joint.erase();
+  }
+  if (!joints.empty())
+    module->setAttr(kRecomputeAttr, Builder(&getContext()).getStringAttr(policy.str()));
 }

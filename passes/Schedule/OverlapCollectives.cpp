@@ -8,6 +8,7 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/Uls/Uls.h"
 #include "passes/Schedule/Passes.h"
+#include "ulsc/Recompute.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -75,7 +76,7 @@ static void splitCollectives(Block &block) {
 }
 
 void BlockScheduler::collectDependences() {
-  Operation *lastEffect = nullptr, *lastStart = nullptr;
+  Operation *lastEffect = nullptr, *lastStart = nullptr, *lastCall = nullptr;
   SmallVector<Operation *> reads;
   auto depend = [&](Operation *op, Operation *on) {
     users[on].push_back(op);
@@ -96,7 +97,11 @@ void BlockScheduler::collectDependences() {
       depend(&op, source);
     // Starts keep their order, which makes it the same on all ranks; so do effects on the control
     // block and state. Waits and loops only read what they are given.
-    if (isa<MaterializeOp>(op)) {
+    if (isa<CallOp>(op)) {
+      if (lastCall && op.hasAttr(kRepeatedAttr) && !sources.contains(lastCall))
+        depend(&op, lastCall);
+      lastCall = &op;
+    } else if (isa<MaterializeOp>(op)) {
       reads.push_back(&op);
     } else if (isa<dist::StartOp>(op)) {
       if (lastStart)

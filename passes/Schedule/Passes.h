@@ -20,8 +20,13 @@ namespace ulsc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Schedule/Passes.h.inc"
 
+struct ScheduleOptions {
+  /// The text of a `RecomputePolicy`.
+  std::string recompute;
+};
+
 /// Adds the passes from stage `local` to stage `scheduled`.
-void buildSchedulePipeline(mlir::OpPassManager &pm);
+void buildSchedulePipeline(mlir::OpPassManager &pm, const ScheduleOptions &options);
 
 /// Registers the stage's pipeline by name.
 void registerSchedulePipeline();

@@ -9,6 +9,37 @@
 
 include "mlir/Pass/PassBase.td"
 
+defvar Schedule_RecomputeOption = Option<"recompute", "recompute", "std::string", /*default=*/"\"selective:norm,act\"",
+  "what is computed again instead of kept: none, selective, selective:attn,norm,act, full, full:group=K,layers=N">;
+
+def RepeatForwardPass : Pass<"ulsc-repeat-forward", "mlir::ModuleOp"> {
+  let summary = "run layers forward again before their backward";
+  let description = [{
+    Requires: joint blocks and a partitioned step.
+
+    Changes: nothing but with a `recompute` of `full`. Then the forward call of a layer (a call with a `layer` index) leaves no residuals; it
+    is made again right before its backward call and leaves them there. With `group=K` this happens for K layers at a time, so
+    that one stored input serves K of them; with `layers=N` for the first N layers only. What a repeated call reads is what the
+    first one read, context and layer index included: it draws the same dropout masks and repeats the same collectives.
+
+    Leaves: repeated calls with the attribute `uls.again`, which keeps `ulsc-overlap-collectives` from calling them earlier.
+
+    Before:
+    ```
+    %y, %r = uls.call @b(%x, %w) {layer = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, !uls.residuals)
+    %dx, %dw = uls.backward @b %r (%dy) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    ```
+    After:
+    ```
+    %y = uls.call @b(%x, %w) {layer = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %y2, %r = uls.call @b(%x, %w) {layer = 0 : i64, uls.again} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, !uls.residuals)
+    %dx, %dw = uls.backward @b %r (%dy) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    ```
+  }];
+  let options = [Schedule_RecomputeOption];
+  let dependentDialects = ["::ulsc::uls::UlsDialect"];
+}
+
 def CutJointBlocksPass : Pass<"ulsc-cut-joint-blocks", "mlir::ModuleOp"> {
   let summary = "cut each joint block into a forward and a backward block";
   let description = [{
@@ -18,8 +49,15 @@ def CutJointBlocksPass : Pass<"ulsc-cut-joint-blocks", "mlir::ModuleOp"> {
     whose arguments are the primal arguments it still needs, the saved values and the cotangents. Which values are saved is a
     minimum cut between what the forward part computes and what the backward part uses, after Jain et al. 2020
     ("Checkmate") in spirit and the partitioner of PyTorch's functorch in form: saving a value costs its bytes, a primal
-    argument that is no parameter costs its bytes too since the caller must keep it, computing a cheap value again costs a little, and
-    collectives, contractions and attention are never computed again.
+    argument that is no parameter costs its bytes too since the caller must keep it, and computing an op again costs a little. What may
+    be computed again is `recompute`'s to say: with `none` only what moves elements and computes nothing (views, slices, broadcasts,
+    constants), with `selective:KINDS` also ops of these kinds: `attn` (attention), `norm` (normalizations) and `act` (activation
+    functions and whatever else reads and writes about as much as it computes: sums, dropout, casts, rotary positions); `selective` is all
+    three. Contractions and collectives are never computed again here. The default is `selective:norm,act`; `full` cuts as the default
+    does (see `ulsc-repeat-forward`).
+
+    A forward call without residuals gets `@b.fwd.bare`, which computes the primal results only. One with `uls.again` gets `@b.again`, which
+    gives the saved values only, or, where its primal results are read, `@b.again.through`.
 
     Leaves: no joint block, no `uls.backward`, no residuals. `uls.forward` is dropped where there is a step: forward-only programs are
     derived earlier.
@@ -35,6 +73,7 @@ def CutJointBlocksPass : Pass<"ulsc-cut-joint-blocks", "mlir::ModuleOp"> {
     %dx, %dw = uls.call @b.bwd(%w, %h, %dy) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
     ```
   }];
+  let options = [Schedule_RecomputeOption];
   let dependentDialects = ["::ulsc::uls::UlsDialect"];
   let statistics = [
     Statistic<"numSaved", "values-saved", "Values saved by forward blocks">,
@@ -85,7 +124,8 @@ def OverlapCollectivesPass : Pass<"ulsc-overlap-collectives", "mlir::ModuleOp"> 
 
     Changes: each collective becomes `dist.start` and `dist.wait`. The ops of each block are reordered: what a collective needs comes first, its
     start follows at once, then work that does not need its result, and the wait stands before the first use. Within one communicator the order of
-    starts is that of the collectives before, the same on every rank.
+    starts is that of the collectives before, the same on every rank. A forward call that is made again (`uls.again`) stays behind the call before
+    it, whatever it needs: earlier, its results would only take memory.
 
     Leaves: no collective outside `dist.start`.
   }];

@@ -6,6 +6,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "passes/Schedule/SavedValues.h"
+#include "passes/Schedule/RecomputePolicy.h"
 
 #include "ulsc/MinCut.h"
 
@@ -32,12 +33,12 @@ static int64_t sizeInBytes(Value value) {
 }
 
 namespace {
-/// Each value is two nodes joined by the cost of keeping it; an edge from the source to the first
-/// node is the cost of computing it in the backward part. What lies on the sink's side is computed
-/// there.
+/// Each value is two nodes joined by the cost of keeping it. Each op is a node before its results'
+/// first ones; an edge from the source to it is the cost of computing it in the backward part, paid
+/// once for all results. What lies on the sink's side is computed there.
 class SavingNetwork {
 public:
-  explicit SavingNetwork(BlockOp joint) : joint(joint) {
+  SavingNetwork(BlockOp joint, unsigned kinds) : joint(joint), kinds(kinds) {
     source = network.addNode();
     sink = network.addNode();
   }
@@ -83,15 +84,17 @@ private:
   }
 
   void addOp(Operation &op) {
-    bool isCheap = op.hasTrait<CheapToRecompute>() && op.getNumRegions() == 0;
+    unsigned again = network.addNode();
+    int64_t price = 1;
     for (Value result : op.getResults()) {
       addValue(result, sizeInBytes(result) * kBytePrice);
-      int64_t recompute = sizeInBytes(result) * kRecomputePrice + 1;
-      network.addEdge(source, nodes[result].in, isCheap ? recompute : MinCut::kInfinite);
-      for (Value operand : op.getOperands())
-        if (nodes.count(operand))
-          network.addEdge(nodes[operand].out, nodes[result].in, MinCut::kInfinite);
+      network.addEdge(again, nodes[result].in, MinCut::kInfinite);
+      price += sizeInBytes(result) * kRecomputePrice;
     }
+    network.addEdge(source, again, getRecomputeKind(&op) & kinds ? price : MinCut::kInfinite);
+    for (Value operand : op.getOperands())
+      if (nodes.count(operand))
+        network.addEdge(nodes[operand].out, again, MinCut::kInfinite);
   }
 
   /// Walks up from the uses in the backward part to the cut.
@@ -130,10 +133,13 @@ private:
   }
 
   BlockOp joint;
+  unsigned kinds;
   MinCut network;
   unsigned source, sink;
   llvm::DenseMap<Value, Nodes> nodes;
 };
 } // namespace
 
-SavedValues ulsc::chooseSavedValues(BlockOp joint) { return SavingNetwork(joint).solve(); }
+SavedValues ulsc::chooseSavedValues(BlockOp joint, unsigned kinds) {
+  return SavingNetwork(joint, kinds).solve();
+}

@@ -22,8 +22,9 @@ struct SavedValues {
   llvm::SmallVector<mlir::Operation *> recomputed;
 };
 
-/// Chooses them by a minimum cut on the sizes of the joint block, which are those of one rank.
-SavedValues chooseSavedValues(uls::BlockOp joint);
+/// Chooses them by a minimum cut on the sizes of the joint block, which are those of one rank. Only
+/// ops of the given kinds (a set of `RecomputeKind`) are computed again.
+SavedValues chooseSavedValues(uls::BlockOp joint, unsigned kinds);
 
 } // namespace ulsc
 

@@ -7,6 +7,7 @@
 
 #include "tools/ulsc/Compilation.h"
 
+#include "passes/Schedule/RecomputePolicy.h"
 #include "tools/ulsc/Output.h"
 #include "ulsc/InitAllDialects.h"
 #include "ulsc/InitAllPasses.h"
@@ -140,6 +141,14 @@ bool Compilation::readOptions() {
   if (*seq > (int64_t(1) << 30))
     return !reportUsageError("--seq is " + Twine(*seq) + ", expected at most " +
                              Twine(int64_t(1) << 30));
+  if (arguments.has("recompute")) {
+    std::string problem;
+    std::optional<RecomputePolicy> policy =
+        RecomputePolicy::parse(arguments.get("recompute"), problem);
+    if (!policy)
+      return !reportUsageError("--recompute " + problem);
+    stageOptions.options["scheduled"] = "recompute=" + policy->str();
+  }
   importOptions.seq = *seq;
   importOptions.computeDtype = *dtype;
   if (!dropout->empty())
@@ -281,6 +290,7 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
   if (stage.name == "scheduled") {
     collectives = report::collectCollectives(*module);
     document["collectives"] = report::makeCollectives(collectives);
+    document["recompute"] = report::makeRecompute(*module);
   }
   if (stage.name == "exec")
     document["memory"] = llvm::json::Array{report::makeMemory(*module)};

@@ -27,6 +27,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"optimizer", "adamw|sgd", "the optimizer (default adamw)"},
       {"dropout", "on|off",
        "whether the program drops elements (default: if the model has a rate)"},
+      {"recompute", "POLICY",
+       "what the backward computes again instead of keeping it: none, selective, "
+       "selective:attn,norm,act, full, full:group=K,layers=N (default selective:norm,act)"},
       {"threads", "N", "most threads of a rank that the program may use (default 16)"},
       {"target", "cpu", "the target (default cpu)"},
       {"dump-dir", "DIR", "write the module after each stage, numbered"},
@@ -36,7 +39,6 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"load-dialect-plugin", "FILE", "load dialects from a shared library", "", true},
       {"pass-pipeline-at", "STAGE:PIPELINE", "run a pass pipeline after a stage", "", true},
       {"help", "", "this help"},
-      {"recompute", "WHICH", "", "saved values are chosen by cost now"},
       {"pp-schedule", "NAME", "", "there is one pipeline stage; use microbatches"},
       {"memory-limit", "BYTES", "", "--report gives the memory of a rank after the stage exec"},
       {"allow", "WHICH", "", "see the collectives with ulsc explain"},

@@ -26,8 +26,8 @@
 // EMPTY: error: --recipe is empty, expected FILE
 
 // Options and commands of later work are refused by name.
-// RUN: not ulsc compile m.json --recompute full --pp-schedule=1f1b --emit=graph 2>&1 | FileCheck %s --check-prefix=LATER
-// LATER: error: --recompute is not supported yet; saved values are chosen by cost now
+// RUN: not ulsc compile m.json --allow all_reduce:tp --pp-schedule=1f1b --emit=graph 2>&1 | FileCheck %s --check-prefix=LATER
+// LATER: error: --allow is not supported yet; see the collectives with ulsc explain
 // LATER: error: --pp-schedule is not supported yet; there is one pipeline stage; use microbatches
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --target cuda --emit=graph 2>&1 | FileCheck %s --check-prefix=CUDA
 // CUDA: error: --target cuda is not supported yet; use cpu

@@ -1,0 +1,101 @@
+//===- Recompute.cpp - What is kept for the backward and what computed again ------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "ulsc/Recompute.h"
+#include "ulsc/Report.h"
+
+#include "dialects/Uls/Uls.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace ulsc;
+
+namespace {
+/// What calls of one joint block's parts keep and repeat in one microbatch.
+struct BlockRow {
+  int64_t calls = 0, savedBytes = 0;
+  double flops = 0;
+};
+
+/// The joint block of which a called block is the backward part or the repeated forward part.
+StringRef getJointName(uls::CallOp call) {
+  StringRef name = call.getCallee();
+  return name.take_front(name.find(call->hasAttr(kRepeatedAttr) ? ".again" : ".bwd"));
+}
+
+bool isBackward(uls::CallOp call) { return call.getCallee().contains(".bwd"); }
+
+int64_t getBytes(Value value) {
+  auto tensor = llvm::dyn_cast<RankedTensorType>(value.getType());
+  return tensor ? tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8) : 0;
+}
+
+/// The calls of one microbatch.
+class MicrobatchWalker {
+public:
+  MicrobatchWalker(ModuleOp module, Block &block) : symbols(module) {
+    for (auto call : block.getOps<uls::CallOp>())
+      if (isBackward(call) || call->hasAttr(kRepeatedAttr))
+        visit(call);
+  }
+
+  llvm::MapVector<StringRef, BlockRow> rows;
+
+private:
+  void visit(uls::CallOp call) {
+    BlockRow &row = rows[getJointName(call)];
+    row.calls += isBackward(call);
+    if (auto block = symbols.lookup<uls::BlockOp>(call.getCallee()))
+      if (auto flops = block->getAttrOfType<FloatAttr>(kRecomputedFlopsAttr))
+        row.flops += flops.getValueAsDouble();
+    for (Value operand : call.getArguments()) {
+      auto source = operand.getDefiningOp<uls::CallOp>();
+      bool isKept = source && !isBackward(source) && !source->hasAttr(kRepeatedAttr);
+      if (isKept && seen.insert(operand).second)
+        row.savedBytes += getBytes(operand);
+    }
+  }
+
+  SymbolTable symbols;
+  llvm::DenseSet<Value> seen;
+};
+} // namespace
+
+llvm::json::Object ulsc::report::makeRecompute(ModuleOp module) {
+  auto policy = module->getAttrOfType<StringAttr>(kRecomputeAttr);
+  if (!policy)
+    return {};
+  int64_t devices = 1, savedBytes = 0;
+  for (auto mesh : module.getOps<dist::MeshOp>())
+    devices = mesh.getMesh().getDeviceCount();
+  double flops = 0;
+  llvm::json::Array blocks;
+  // Microbatches are alike: those of a loop, and the last one behind it.
+  auto add = [&](Block &block, int64_t times) {
+    MicrobatchWalker walker(module, block);
+    if (walker.rows.empty())
+      return;
+    savedBytes = 0;
+    blocks.clear();
+    for (auto &[name, row] : walker.rows) {
+      flops += row.flops * double(times * devices);
+      savedBytes += row.savedBytes;
+      blocks.push_back(llvm::json::Object{
+          {"block", name}, {"calls", row.calls}, {"saved_bytes", row.savedBytes}});
+    }
+  };
+  for (auto step : module.getOps<uls::StepOp>()) {
+    add(step.getEntry(), 1);
+    for (auto loop : step.getEntry().getOps<uls::MicrobatchesOp>())
+      add(loop.getBody().front(), loop.getCount());
+  }
+  return llvm::json::Object{{"policy", policy.getValue()},
+                            {"saved_bytes", savedBytes},
+                            {"flops_per_step", flops},
+                            {"blocks", std::move(blocks)}};
+}

@@ -1,0 +1,55 @@
+//===- RecomputePolicy.h - What backward blocks compute again ---------------------*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+#ifndef ULSC_PASSES_SCHEDULE_RECOMPUTEPOLICY_H
+#define ULSC_PASSES_SCHEDULE_RECOMPUTEPOLICY_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
+namespace ulsc {
+
+/// Kinds of ops by what computing them again means, as bits of a set.
+enum RecomputeKind : unsigned {
+  RearrangesOnly = 1, ///< views, constants, moved elements: no policy saves both sides of one
+  Normalization = 2,
+  Activation = 4, ///< all else that reads and writes about as much as it computes
+  Attention = 8,
+  NeverAgain = 16, ///< contractions and collectives
+};
+
+RecomputeKind getRecomputeKind(mlir::Operation *op);
+
+/// As `--recompute` spells it: `none`, `selective`, `selective:attn,norm,act`, `full`,
+/// `full:group=K,layers=N`.
+struct RecomputePolicy {
+  /// A set of kinds that a backward block may compute again.
+  unsigned kinds = RearrangesOnly | Normalization | Activation;
+  /// Whether forward calls of layers are made again from stored inputs.
+  bool isFull = false;
+  /// Layers that share one stored input.
+  int64_t group = 1;
+  /// How many layers, counted from the first; all of them without a value.
+  std::optional<int64_t> layers;
+
+  /// Reads a policy. `problem` tells what is wrong, as the end of a sentence about the option.
+  static std::optional<RecomputePolicy> parse(llvm::StringRef text, std::string &problem);
+  /// The canonical spelling.
+  std::string str() const;
+};
+
+/// What holds when nothing is said.
+constexpr llvm::StringLiteral kDefaultRecompute = "selective:norm,act";
+
+} // namespace ulsc
+
+#endif // ULSC_PASSES_SCHEDULE_RECOMPUTEPOLICY_H

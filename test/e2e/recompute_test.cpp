@@ -1,0 +1,141 @@
+//===- recompute_test.cpp - What is computed again changes nothing but memory -----------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "harness.h"
+
+#include <gtest/gtest.h>
+
+using namespace ulsc::test;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kRanks = 4, kSteps = 4, kMicrobatches = 2, kLayers = 2;
+
+/// What a policy is tried with, and the forward collectives of the layers that it repeats in a
+/// microbatch: those whose results the backward part needs.
+struct Case {
+  std::string model, policy;
+  int repeated;
+};
+
+std::ostream &operator<<(std::ostream &stream, const Case &c) {
+  return stream << c.model << " " << c.policy;
+}
+
+struct Training {
+  std::vector<StepMetrics> steps;
+  std::map<std::string, Tensor> gradients;
+  json report;
+};
+
+Training trainWith(const std::string &model, const std::string &policy) {
+  fs::path directory = scratchDirectory("recompute"), source = goldenDirectory(model);
+  Words flags{
+      "--seq",  "32",        "--batch",   "16", "--microbatches", std::to_string(kMicrobatches),
+      "--mesh", "dp=2,tp=2", "--dropout", "on"};
+  if (!policy.empty())
+    flags.insert(flags.end(), {"--recompute", policy});
+  Training training;
+  fs::path program = compile(source, flags, directory / "report.json");
+  training.report = readJson(directory / "report.json");
+  training.steps = train(program, kRanks,
+                         {"--data", source / "tokens.bin", "--steps", std::to_string(kSteps),
+                          "--dropout", "0.1", "--dump-gradients", directory});
+  training.gradients = readSlices(directory, "step-" + std::to_string(kSteps) + "-");
+  return training;
+}
+
+/// Made once per model and policy; without a policy it is the default's.
+const Training &getTraining(const std::string &model, const std::string &policy = "") {
+  static std::map<std::pair<std::string, std::string>, Training> trainings;
+  auto it = trainings.find({model, policy});
+  if (it == trainings.end())
+    it = trainings.emplace(std::pair(model, policy), trainWith(model, policy)).first;
+  return it->second;
+}
+
+/// Calls of collectives in a step, by phase.
+std::map<std::string, int> countCalls(const json &report) {
+  std::map<std::string, int> calls;
+  for (const json &row : report.at("collectives"))
+    calls[row.at("phase")] += row.at("count_per_step").get<int>();
+  return calls;
+}
+
+class Recompute : public testing::TestWithParam<Case> {};
+
+TEST_P(Recompute, ChangesNoNumber) {
+  const Case &c = GetParam();
+  const Training &expected = getTraining(c.model);
+  const Training &actual = getTraining(c.model, c.policy);
+  EXPECT_EQ(actual.report["recompute"]["policy"], c.policy);
+  ASSERT_EQ(actual.steps.size(), size_t(kSteps));
+  // A block that is run again is the same code. One that keeps another value may be fused in
+  // another way, and round a sum at another place.
+  double tolerance = c.policy.rfind("full", 0) == 0 ? 0 : 1e-6;
+  for (int i = 0; i < kSteps; ++i) {
+    const StepMetrics &a = actual.steps[i], &b = expected.steps[i];
+    EXPECT_LE(relativeDifference(a.loss, b.loss), tolerance) << "step " << i + 1;
+    EXPECT_LE(relativeDifference(a.gradNorm, b.gradNorm), tolerance) << "step " << i + 1;
+    EXPECT_EQ(a.all["peak_memory_bytes"], actual.report["memory"][0]["peak"]);
+  }
+  ASSERT_FALSE(expected.gradients.empty());
+  ASSERT_EQ(actual.gradients.size(), expected.gradients.size());
+  for (const auto &[name, tensor] : expected.gradients)
+    EXPECT_LE(relativeDistance(actual.gradients.at(name), tensor), tolerance) << name;
+}
+
+TEST_P(Recompute, RepeatsNoMoreThanItSays) {
+  const Case &c = GetParam();
+  std::map<std::string, int> expected = countCalls(getTraining(c.model).report);
+  ASSERT_GT(expected["forward"], 0);
+  ASSERT_EQ(expected.count("recompute"), 0u);
+  if (c.repeated)
+    expected["recompute"] = c.repeated * kMicrobatches;
+  const Training &actual = getTraining(c.model, c.policy);
+  EXPECT_EQ(countCalls(actual.report), expected);
+  EXPECT_EQ(actual.report["model"], getTraining(c.model).report["model"])
+      << "FLOPs of the model do not count what is computed again";
+}
+
+/// Each of these saves less than the one before.
+TEST(RecomputeMemory, FallsFromPolicyToPolicy) {
+  for (const char *model : {"llama", "gpt2"}) {
+    std::vector<int64_t> saved;
+    for (const char *policy :
+         {"none", "selective:norm", "selective:norm,act", "selective", "full:layers=1", "full"})
+      saved.push_back(getTraining(model, policy).report["recompute"]["saved_bytes"]);
+    for (size_t i = 1; i < saved.size(); ++i)
+      EXPECT_LT(saved[i], saved[i - 1]) << model << ", policy " << i;
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char *model : {"llama", "gpt2"}) {
+    for (const char *policy :
+         {"none", "selective", "selective:attn", "selective:norm", "selective:act"})
+      all.push_back({model, policy, 0});
+    // A layer ends in a collective whose sum is the next layer's input; nothing else reads it.
+    all.push_back({model, "full", kLayers});
+    all.push_back({model, "full:layers=1", 1});
+    all.push_back({model, "full:group=2", 2 * kLayers - 1});
+  }
+  return all;
+}
+
+std::string caseName(const testing::TestParamInfo<Case> &info) {
+  std::string name = info.param.model + "_" + info.param.policy;
+  for (char &c : name)
+    c = isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Recompute, testing::ValuesIn(cases()), caseName);
+
+} // namespace
