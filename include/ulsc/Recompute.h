@@ -20,6 +20,9 @@ constexpr llvm::StringLiteral kRepeatedAttr = "uls.again";
 /// the model would be the same.
 constexpr llvm::StringLiteral kRecomputedFlopsAttr = "uls.recomputed_flops";
 
+/// On a block: microseconds that are predicted for the same.
+constexpr llvm::StringLiteral kRecomputedUsAttr = "uls.recomputed_us";
+
 } // namespace ulsc
 
 #endif // ULSC_RECOMPUTE_H

@@ -19,7 +19,7 @@ namespace {
 /// What calls of one joint block's parts keep and repeat in one microbatch.
 struct BlockRow {
   int64_t calls = 0, savedBytes = 0;
-  double flops = 0;
+  double flops = 0, us = 0;
 };
 
 /// The joint block of which a called block is the backward part or the repeated forward part.
@@ -33,6 +33,11 @@ bool isBackward(uls::CallOp call) { return call.getCallee().contains(".bwd"); }
 int64_t getBytes(Value value) {
   auto tensor = llvm::dyn_cast<RankedTensorType>(value.getType());
   return tensor ? tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8) : 0;
+}
+
+double getNumber(Operation *op, StringRef name) {
+  auto number = op->getAttrOfType<FloatAttr>(name);
+  return number ? number.getValueAsDouble() : 0;
 }
 
 /// The calls of one microbatch.
@@ -50,9 +55,10 @@ private:
   void visit(uls::CallOp call) {
     BlockRow &row = rows[getJointName(call)];
     row.calls += isBackward(call);
-    if (auto block = symbols.lookup<uls::BlockOp>(call.getCallee()))
-      if (auto flops = block->getAttrOfType<FloatAttr>(kRecomputedFlopsAttr))
-        row.flops += flops.getValueAsDouble();
+    if (auto block = symbols.lookup<uls::BlockOp>(call.getCallee())) {
+      row.flops += getNumber(block, kRecomputedFlopsAttr);
+      row.us += getNumber(block, kRecomputedUsAttr);
+    }
     for (Value operand : call.getArguments()) {
       auto source = operand.getDefiningOp<uls::CallOp>();
       bool isKept = source && !isBackward(source) && !source->hasAttr(kRepeatedAttr);
@@ -73,7 +79,7 @@ llvm::json::Object ulsc::report::makeRecompute(ModuleOp module) {
   int64_t devices = 1, savedBytes = 0;
   for (auto mesh : module.getOps<dist::MeshOp>())
     devices = mesh.getMesh().getDeviceCount();
-  double flops = 0;
+  double flops = 0, us = 0;
   llvm::json::Array blocks;
   // Microbatches are alike: those of a loop, and the last one behind it.
   auto add = [&](Block &block, int64_t times) {
@@ -84,6 +90,7 @@ llvm::json::Object ulsc::report::makeRecompute(ModuleOp module) {
     blocks.clear();
     for (auto &[name, row] : walker.rows) {
       flops += row.flops * double(times * devices);
+      us += row.us * double(times);
       savedBytes += row.savedBytes;
       blocks.push_back(llvm::json::Object{
           {"block", name}, {"calls", row.calls}, {"saved_bytes", row.savedBytes}});
@@ -97,5 +104,6 @@ llvm::json::Object ulsc::report::makeRecompute(ModuleOp module) {
   return llvm::json::Object{{"policy", policy.getValue()},
                             {"saved_bytes", savedBytes},
                             {"flops_per_step", flops},
+                            {"predicted_us", us},
                             {"blocks", std::move(blocks)}};
 }

@@ -11,12 +11,15 @@
 #include "passes/Schedule/RecomputePolicy.h"
 #include "passes/Schedule/SavedValues.h"
 
-#include "ulsc/Cost/Flops.h"
+#include "ulsc/Cost/OpCost.h"
 #include "ulsc/Recompute.h"
+#include "ulsc/Support/Nearest.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/iterator.h"
 
 #define DEBUG_TYPE "ulsc-cut-joint-blocks"
 
@@ -54,7 +57,8 @@ public:
   void runOnOperation() override;
 
 private:
-  Halves cut(BlockOp joint);
+  LogicalResult checkKept(ArrayRef<BlockOp> joints);
+  LogicalResult cut(BlockOp joint);
   BlockOp buildBackward(BlockOp joint, const SavedValues &saved, Halves &halves);
   CallOp rewriteForward(CallOp call, Halves &halves);
   void rewriteBackward(BackwardOp backward, CallOp forwardCall, const Halves &halves);
@@ -72,10 +76,25 @@ static void eraseDeadOps(Block &block) {
       op.erase();
 }
 
-/// What a call of `block` computes again, for the report.
-static void setRecomputedFlops(BlockOp block, double flops) {
+/// Notes on `block` what a call of it computes again: these ops of a block, or copies of them.
+template <typename Ops>
+static void setRecomputed(BlockOp block, Ops &&ops) {
+  cost::Cluster cluster = cost::Cluster::getDefault();
+  double flops = 0, us = 0;
+  for (Operation &op : ops) {
+    flops += cost::countFlops(&op);
+    auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+    if (!collective)
+      us += cost::predictUs(&op, cluster);
+    else if (auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
+                 block, collective.getMeshAttr()))
+      us += cost::predictUs(collective, mesh.getMesh(), cluster);
+  }
+  Builder builder(block.getContext());
   if (flops > 0)
-    block->setAttr(kRecomputedFlopsAttr, Builder(block.getContext()).getF64FloatAttr(flops));
+    block->setAttr(kRecomputedFlopsAttr, builder.getF64FloatAttr(flops));
+  if (us > 0)
+    block->setAttr(kRecomputedUsAttr, builder.getF64FloatAttr(us));
 }
 
 /// A plain block of the given signature before `place`, with argument attributes and an empty body.
@@ -141,11 +160,8 @@ static BlockOp getForward(Halves &halves, const ForwardResults &wanted) {
     yielded.push_back(mapping.lookup(value));
   YieldOp::create(builder, result.getLoc(), yielded);
   eraseDeadOps(forward.getEntry());
-  double flops = 0;
-  for (Operation &op : forward.getEntry())
-    flops += cost::countFlops(&op);
   if (wanted.isAgain)
-    setRecomputedFlops(forward, flops);
+    setRecomputed(forward, forward.getEntry());
   return forward;
 }
 
@@ -162,9 +178,7 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
   IRMapping mapping;
   mapping.map(arguments, backward.getEntry().getArguments());
   OpBuilder builder = OpBuilder::atBlockEnd(&backward.getEntry());
-  double flops = 0;
   for (Operation *op : saved.recomputed) {
-    flops += cost::countFlops(op);
     // A recomputed op may also give values that are saved: their saved form stays.
     SmallVector<Value> kept;
     for (Value value : op->getResults())
@@ -178,20 +192,24 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
   for (Operation *op = joint.getResultOp()->getNextNode(); op; op = op->getNextNode())
     builder.clone(*op, mapping);
   eraseDeadOps(backward.getEntry());
-  setRecomputedFlops(backward, flops);
+  setRecomputed(backward, llvm::make_pointee_range(saved.recomputed));
   return backward;
 }
 
-Halves CutJointBlocks::cut(BlockOp joint) {
-  Halves halves;
-  halves.joint = joint;
-  halves.saved = chooseSavedValues(joint, policy.kinds);
+LogicalResult CutJointBlocks::cut(BlockOp joint) {
+  FailureOr<SavedValues> saved = chooseSavedValues(joint, policy);
+  if (failed(saved))
+    return joint.emitOpError() << "has a value that the backward part needs and that the policy \""
+                               << policy.str() << "\" leaves neither kept nor computed again";
+  Halves &cut = halves[joint.getSymNameAttr()];
+  cut.joint = joint;
+  cut.saved = std::move(*saved);
   for (auto [i, argument] : llvm::enumerate(joint.getEntry().getArguments()))
-    if (halves.saved.arguments.contains(argument))
-      halves.keptArguments.push_back(i);
-  numSaved += halves.saved.results.size();
-  halves.backward = buildBackward(joint, halves.saved, halves);
-  return halves;
+    if (cut.saved.arguments.contains(argument))
+      cut.keptArguments.push_back(i);
+  numSaved += cut.saved.results.size();
+  cut.backward = buildBackward(joint, cut.saved, cut);
+  return success();
 }
 
 /// Attributes of a call that its new form keeps: location-independent ones such as the layer.
@@ -277,6 +295,34 @@ LogicalResult CutJointBlocks::initialize(MLIRContext *context) {
   return success();
 }
 
+/// A list of values to keep must be one of a block that is there.
+LogicalResult CutJointBlocks::checkKept(ArrayRef<BlockOp> joints) {
+  if (!policy.keep || joints.empty())
+    return success();
+  SmallVector<StringRef> names;
+  for (BlockOp joint : joints)
+    names.push_back(joint.getSymName());
+  const auto *found = llvm::find(names, policy.keep->block);
+  if (found == names.end())
+    return getOperation().emitError()
+           << "recompute is \"" << policy.str() << "\", but no block is called "
+           << policy.keep->block << "; there are " << llvm::join(names, ", ")
+           << suggestNearest(policy.keep->block, names);
+  unsigned count = 0;
+  BlockOp block = joints[found - names.begin()];
+  for (Operation &op : block.getEntry()) {
+    if (isa<ResultOp>(op))
+      break;
+    count += op.getNumResults();
+  }
+  for (unsigned value : policy.keep->values)
+    if (value >= count)
+      return getOperation().emitError()
+             << "recompute is \"" << policy.str() << "\", but the forward part of "
+             << policy.keep->block << " has " << count << " values, numbered from 0";
+  return success();
+}
+
 void CutJointBlocks::runOnOperation() {
   ModuleOp module = getOperation();
   halves.clear();
@@ -284,8 +330,11 @@ void CutJointBlocks::runOnOperation() {
   for (auto block : module.getOps<BlockOp>())
     if (block.isJoint())
       joints.push_back(block);
+  if (failed(checkKept(joints)))
+    return signalPassFailure();
   for (BlockOp joint : joints)
-    halves[joint.getSymNameAttr()] = cut(joint);
+    if (failed(cut(joint)))
+      return signalPassFailure();
 
   if (!module.getOps<StepOp>().empty())
     for (auto forward : llvm::make_early_inc_range(module.getOps<ForwardOp>()))
@@ -294,9 +343,9 @@ void CutJointBlocks::runOnOperation() {
     if (isa<StepOp, ForwardOp>(op) && failed(rewriteCalls(&op)))
       return signalPassFailure();
   for (BlockOp joint : joints) {
-    Halves &cut = halves[joint.getSymNameAttr()];
-    if (cut.forwards.empty())
-      getForward(cut, {});
+    Halves &half = halves[joint.getSymNameAttr()];
+    if (half.forwards.empty())
+      getForward(half, {});
     joint.erase();
   }
   if (!joints.empty())

@@ -9,6 +9,7 @@
 #include "dialects/Uls/Uls.h"
 #include "ulsc/Support/Nearest.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -25,7 +26,9 @@ RecomputeKind ulsc::getRecomputeKind(Operation *op) {
     return Attention;
   if (isa<RmsNormOp, LayerNormOp>(op))
     return Normalization;
-  return op->hasTrait<CheapToRecompute>() ? Activation : NeverAgain;
+  if (op->hasTrait<CheapToRecompute>())
+    return Activation;
+  return isPure(op) && !isa<dist::CollectiveOpInterface>(op) ? Heavy : NeverAgain;
 }
 
 namespace {
@@ -38,6 +41,9 @@ struct KindName {
 static constexpr KindName kKindNames[] = {
     {"attn", Attention}, {"norm", Normalization}, {"act", Activation}};
 static constexpr unsigned kAllKinds = RearrangesOnly | Normalization | Activation | Attention;
+
+/// Of any model, to keep numbers in their type.
+static constexpr int64_t kMostLayers = int64_t(1) << 20;
 
 static std::string quote(StringRef text) { return "\"" + text.str() + "\""; }
 
@@ -61,15 +67,67 @@ static bool parseKinds(StringRef list, RecomputePolicy &policy, std::string &pro
   return true;
 }
 
-static bool parseLayers(StringRef list, RecomputePolicy &policy, std::string &problem) {
-  SmallVector<StringRef> words, seen;
+void RecomputePolicy::setPrice(int64_t price) {
+  this->price = price;
+  kinds = kAllKinds | Heavy;
+}
+
+static bool parseNumber(StringRef key, StringRef value, int64_t least, int64_t most,
+                        int64_t &number, std::string &problem) {
+  if (!value.getAsInteger(10, number) && number >= least && number <= most)
+    return true;
+  problem = "where " + key.str() + " is " + quote(value) + ", expected a whole number from " +
+            std::to_string(least) + " to " + std::to_string(most);
+  return false;
+}
+
+/// `BLOCK+I+J`.
+static bool parseKept(StringRef text, RecomputePolicy &policy, std::string &problem) {
+  SmallVector<StringRef> words;
+  text.split(words, '+');
+  policy.keep = KeptValues{words.front().str(), {}};
+  for (StringRef word : ArrayRef(words).drop_front()) {
+    int64_t number = 0;
+    if (!parseNumber("a value of keep", word, 0, kMostLayers, number, problem))
+      return false;
+    policy.keep->values.push_back(number);
+  }
+  return true;
+}
+
+static bool parseKey(StringRef key, StringRef value, RecomputePolicy &policy,
+                     std::string &problem) {
+  int64_t number = 0;
+  if (key == "keep")
+    return parseKept(value, policy, problem);
+  bool isPrice = key == "price";
+  if (!parseNumber(key, value, isPrice ? 0 : 1, isPrice ? kHighestPrice : kMostLayers, number,
+                   problem))
+    return false;
+  if (isPrice)
+    policy.setPrice(number);
+  else if (key == "group")
+    policy.group = number;
+  else
+    policy.layers = number;
+  return true;
+}
+
+/// `KEY=VALUE,…`.
+static bool parseKeys(StringRef list, RecomputePolicy &policy, std::string &problem) {
+  SmallVector<StringRef> words, seen, known{"price", "keep"};
+  std::string legal = "price=P (of a MiB, in ns), keep=BLOCK+I+J (exactly these values)";
+  if (policy.isFull) {
+    known.append({"group", "layers"});
+    legal =
+        "group=K (layers that share a stored input), layers=N (how many from the first), " + legal;
+  }
   list.split(words, ',');
   for (StringRef word : words) {
     auto [key, value] = word.split('=');
-    if (key != "group" && key != "layers") {
-      problem =
-          "where " + quote(key) + " is no key, expected group=K (layers that share a stored " +
-          "input), layers=N (how many from the first)" + suggestNearest(key, {"group", "layers"});
+    if (!llvm::is_contained(known, key)) {
+      problem = "where " + quote(key) + " is no key, expected a list of " + legal +
+                suggestNearest(key, known);
       return false;
     }
     if (llvm::is_contained(seen, key)) {
@@ -77,15 +135,8 @@ static bool parseLayers(StringRef list, RecomputePolicy &policy, std::string &pr
       return false;
     }
     seen.push_back(key);
-    int64_t number = 0;
-    if (value.getAsInteger(10, number) || number < 1) {
-      problem = "where " + key.str() + " is " + quote(value) + ", expected a whole number from 1";
+    if (!parseKey(key, value, policy, problem))
       return false;
-    }
-    if (key == "group")
-      policy.group = number;
-    else
-      policy.layers = number;
   }
   return true;
 }
@@ -98,10 +149,13 @@ std::optional<RecomputePolicy> RecomputePolicy::parse(StringRef text, std::strin
     policy.kinds = RearrangesOnly;
   } else if (name == "selective") {
     policy.kinds = kAllKinds;
-    isRead = !hasList || parseKinds(list, policy, problem);
+    if (list.contains('='))
+      isRead = parseKeys(list, policy, problem);
+    else
+      isRead = !hasList || parseKinds(list, policy, problem);
   } else if (name == "full") {
     policy.isFull = true;
-    isRead = !hasList || parseLayers(list, policy, problem);
+    isRead = !hasList || parseKeys(list, policy, problem);
   } else {
     isRead = false;
     problem = name == "none" ? "expected nothing after none"
@@ -116,21 +170,23 @@ std::optional<RecomputePolicy> RecomputePolicy::parse(StringRef text, std::strin
 }
 
 std::string RecomputePolicy::str() const {
-  if (isFull) {
-    std::string text = "full";
-    if (group > 1)
-      text += ":group=" + std::to_string(group);
-    if (layers)
-      text += (group > 1 ? ",layers=" : ":layers=") + std::to_string(*layers);
-    return text;
+  SmallVector<std::string> parts;
+  if (isFull && group > 1)
+    parts.push_back("group=" + std::to_string(group));
+  if (isFull && layers)
+    parts.push_back("layers=" + std::to_string(*layers));
+  if (price)
+    parts.push_back("price=" + std::to_string(*price));
+  if (keep) {
+    parts.push_back("keep=" + keep->block);
+    for (unsigned value : keep->values)
+      parts.back() += "+" + std::to_string(value);
   }
-  if (kinds == RearrangesOnly)
+  if (!isFull && kinds == RearrangesOnly)
     return "none";
-  if (kinds == kAllKinds)
-    return "selective";
-  SmallVector<StringRef> names;
-  for (const KindName &known : kKindNames)
-    if (kinds & known.kind)
-      names.push_back(known.name);
-  return "selective:" + llvm::join(names, ",");
+  if (!isFull && !price && kinds != kAllKinds)
+    for (const KindName &known : kKindNames)
+      if (kinds & known.kind)
+        parts.push_back(known.name.str());
+  return (isFull ? "full" : "selective") + (parts.empty() ? "" : ":" + llvm::join(parts, ","));
 }

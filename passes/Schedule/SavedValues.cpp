@@ -6,8 +6,8 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "passes/Schedule/SavedValues.h"
-#include "passes/Schedule/RecomputePolicy.h"
 
+#include "ulsc/Cost/OpCost.h"
 #include "ulsc/MinCut.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -25,6 +25,9 @@ static constexpr int64_t kBytePrice = 256;
 /// must.
 static constexpr int64_t kRecomputePrice = kBytePrice / 16;
 
+/// With a policy's price, capacities are in nanoseconds times bytes in a MiB.
+static constexpr double kNsPerUs = 1000, kMiB = 1024 * 1024;
+
 static int64_t sizeInBytes(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type)
@@ -38,12 +41,13 @@ namespace {
 /// once for all results. What lies on the sink's side is computed there.
 class SavingNetwork {
 public:
-  SavingNetwork(BlockOp joint, unsigned kinds) : joint(joint), kinds(kinds) {
+  SavingNetwork(BlockOp joint, const RecomputePolicy &policy)
+      : joint(joint), policy(policy), cluster(cost::Cluster::getDefault()) {
     source = network.addNode();
     sink = network.addNode();
   }
 
-  SavedValues solve() {
+  FailureOr<SavedValues> solve() {
     for (auto [i, argument] :
          llvm::enumerate(joint.getEntry().getArguments().take_front(joint.getNumPrimalArguments())))
       addArgument(argument, i);
@@ -55,9 +59,8 @@ public:
           if (nodes.count(operand))
             network.addEdge(nodes[operand].out, sink, MinCut::kInfinite);
       });
-    int64_t value = network.solve(source, sink);
-    (void)value;
-    assert(value < MinCut::kInfinite && "every value can be kept");
+    if (network.solve(source, sink) >= MinCut::kInfinite)
+      return failure();
     return collect();
   }
 
@@ -70,6 +73,31 @@ private:
     return {joint.getEntry().begin(), joint.getResultOp()->getIterator()};
   }
 
+  /// Whether a value is kept, where the policy says so. Views are left to the cut.
+  std::optional<bool> getDecision(Operation &op, unsigned number) {
+    if (!policy.keep || policy.keep->block != joint.getSymName() ||
+        getRecomputeKind(&op) == RearrangesOnly)
+      return std::nullopt;
+    return llvm::is_contained(policy.keep->values, number);
+  }
+
+  int64_t priceOfKeeping(Value value) {
+    if (!policy.price)
+      return sizeInBytes(value) * kBytePrice;
+    // Where bytes are free, a view is still run again rather than kept beside what it shows.
+    return sizeInBytes(value) * *policy.price + 2;
+  }
+
+  int64_t priceOfRunning(Operation &op) {
+    // Of two cuts that cost the same, the one that runs less again.
+    if (policy.price)
+      return 1 + int64_t(cost::predictUs(&op, cluster) * kNsPerUs * kMiB);
+    int64_t price = 1;
+    for (Value result : op.getResults())
+      price += sizeInBytes(result) * kRecomputePrice;
+    return price;
+  }
+
   void addValue(Value value, int64_t keepPrice) {
     nodes[value] = {network.addNode(), network.addNode()};
     network.addEdge(nodes[value].in, nodes[value].out, keepPrice);
@@ -79,19 +107,21 @@ private:
     // Parameters are there anyway, and so is the context.
     bool isFree =
         joint.getArgAttr(index, "uls.parameter") || !isa<RankedTensorType>(argument.getType());
-    addValue(argument, isFree ? 0 : sizeInBytes(argument) * kBytePrice);
+    addValue(argument, isFree ? 0 : priceOfKeeping(argument));
     network.addEdge(source, nodes[argument].in, MinCut::kInfinite);
   }
 
   void addOp(Operation &op) {
     unsigned again = network.addNode();
-    int64_t price = 1;
     for (Value result : op.getResults()) {
-      addValue(result, sizeInBytes(result) * kBytePrice);
+      std::optional<bool> isKept = getDecision(op, numResults++);
+      addValue(result, isKept && !*isKept ? MinCut::kInfinite : priceOfKeeping(result));
       network.addEdge(again, nodes[result].in, MinCut::kInfinite);
-      price += sizeInBytes(result) * kRecomputePrice;
+      if (isKept && *isKept)
+        network.addEdge(source, nodes[result].in, MinCut::kInfinite);
     }
-    network.addEdge(source, again, getRecomputeKind(&op) & kinds ? price : MinCut::kInfinite);
+    bool isAllowed = getRecomputeKind(&op) & policy.kinds;
+    network.addEdge(source, again, isAllowed ? priceOfRunning(op) : MinCut::kInfinite);
     for (Value operand : op.getOperands())
       if (nodes.count(operand))
         network.addEdge(nodes[operand].out, again, MinCut::kInfinite);
@@ -111,8 +141,10 @@ private:
       auto it = nodes.find(value);
       if (it == nodes.end() || !seen.insert(value).second)
         continue;
-      if (isa<BlockArgument>(value)) {
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
         saved.arguments.insert(value);
+        if (!joint.getArgAttr(argument.getArgNumber(), "uls.parameter"))
+          saved.bytes += sizeInBytes(value);
         continue;
       }
       if (network.isSourceSide(it->second.in)) {
@@ -123,23 +155,28 @@ private:
       llvm::append_range(pending, value.getDefiningOp()->getOperands());
     }
     for (Operation &op : forwardOps()) {
-      if (again.contains(&op))
+      if (again.contains(&op)) {
         saved.recomputed.push_back(&op);
+        saved.recomputedUs += cost::predictUs(&op, cluster);
+      }
       for (Value result : op.getResults())
-        if (kept.contains(result))
+        if (kept.contains(result)) {
           saved.results.push_back(result);
+          saved.bytes += sizeInBytes(result);
+        }
     }
     return saved;
   }
 
   BlockOp joint;
-  unsigned kinds;
+  RecomputePolicy policy;
+  cost::Cluster cluster;
   MinCut network;
-  unsigned source, sink;
+  unsigned source, sink, numResults = 0;
   llvm::DenseMap<Value, Nodes> nodes;
 };
 } // namespace
 
-SavedValues ulsc::chooseSavedValues(BlockOp joint, unsigned kinds) {
-  return SavingNetwork(joint, kinds).solve();
+FailureOr<SavedValues> ulsc::chooseSavedValues(BlockOp joint, const RecomputePolicy &policy) {
+  return SavingNetwork(joint, policy).solve();
 }

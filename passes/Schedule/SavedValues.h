@@ -7,6 +7,7 @@
 #define ULSC_PASSES_SCHEDULE_SAVEDVALUES_H
 
 #include "dialects/Uls/Uls.h"
+#include "passes/Schedule/RecomputePolicy.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
@@ -20,11 +21,15 @@ struct SavedValues {
   llvm::DenseSet<mlir::Value> arguments;
   /// Forward ops that the backward part runs again, in program order.
   llvm::SmallVector<mlir::Operation *> recomputed;
+  /// Bytes that the caller keeps, and microseconds predicted for what is run again.
+  int64_t bytes = 0;
+  double recomputedUs = 0;
 };
 
-/// Chooses them by a minimum cut on the sizes of the joint block, which are those of one rank. Only
-/// ops of the given kinds (a set of `RecomputeKind`) are computed again.
-SavedValues chooseSavedValues(uls::BlockOp joint, unsigned kinds);
+/// Chooses them by a minimum cut on the sizes of the joint block, which are those of one rank.
+/// Fails where `uls.saved` leaves something that the backward part needs neither kept nor computed
+/// again.
+mlir::FailureOr<SavedValues> chooseSavedValues(uls::BlockOp joint, const RecomputePolicy &policy);
 
 } // namespace ulsc
 

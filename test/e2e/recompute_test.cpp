@@ -33,13 +33,14 @@ struct Training {
   json report;
 };
 
-Training trainWith(const std::string &model, const std::string &policy) {
+Training trainWith(const std::string &model, const std::string &policy, const Words &more = {}) {
   fs::path directory = scratchDirectory("recompute"), source = goldenDirectory(model);
   Words flags{
       "--seq",  "32",        "--batch",   "16", "--microbatches", std::to_string(kMicrobatches),
       "--mesh", "dp=2,tp=2", "--dropout", "on"};
   if (!policy.empty())
     flags.insert(flags.end(), {"--recompute", policy});
+  flags.insert(flags.end(), more.begin(), more.end());
   Training training;
   fs::path program = compile(source, flags, directory / "report.json");
   training.report = readJson(directory / "report.json");
@@ -101,6 +102,38 @@ TEST_P(Recompute, RepeatsNoMoreThanItSays) {
   EXPECT_EQ(countCalls(actual.report), expected);
   EXPECT_EQ(actual.report["model"], getTraining(c.model).report["model"])
       << "FLOPs of the model do not count what is computed again";
+}
+
+/// What is filled with NaN after its last use is not read by what runs again.
+TEST(RecomputePoison, ChangesNoBit) {
+  for (const char *policy : {"full:group=2", "selective"}) {
+    const Training &expected = getTraining("gpt2", policy);
+    Training actual =
+        trainWith("gpt2", policy,
+                  {"--pass-pipeline-at",
+                   "exec:builtin.module(ulsc-plan-memory{poison=true},ulsc-check-plan)"});
+    ASSERT_EQ(actual.steps.size(), size_t(kSteps));
+    for (int i = 0; i < kSteps; ++i) {
+      EXPECT_EQ(actual.steps[i].loss, expected.steps[i].loss) << policy << ", step " << i + 1;
+      EXPECT_EQ(actual.steps[i].gradNorm, expected.steps[i].gradNorm) << policy;
+    }
+  }
+}
+
+/// The program of a limit is that of the policy chosen, and ranks take no more than the limit.
+TEST(RecomputeLimit, IsKeptByRanks) {
+  int64_t none = getTraining("llama", "none").report["memory"][0]["peak"],
+          full = getTraining("llama", "full").report["memory"][0]["peak"];
+  ASSERT_LT(full, none);
+  for (int64_t limit : {none, (none + full) / 2, full}) {
+    Training actual = trainWith("llama", "", {"--memory-limit", std::to_string(limit)});
+    ASSERT_EQ(actual.steps.size(), size_t(kSteps));
+    EXPECT_EQ(actual.steps.back().all["peak_memory_bytes"], actual.report["memory"][0]["peak"]);
+    EXPECT_LE(actual.report["memory"][0]["peak"], limit);
+    EXPECT_EQ(actual.report["recompute"]["policy"] == "none", limit == none);
+    for (int i = 0; i < kSteps; ++i)
+      EXPECT_LE(relativeDifference(actual.steps[i].loss, getTraining("llama").steps[i].loss), 1e-6);
+  }
 }
 
 /// Each of these saves less than the one before.

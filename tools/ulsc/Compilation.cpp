@@ -8,6 +8,7 @@
 #include "tools/ulsc/Compilation.h"
 
 #include "passes/Schedule/RecomputePolicy.h"
+#include "tools/ulsc/MemoryLimit.h"
 #include "tools/ulsc/Output.h"
 #include "ulsc/InitAllDialects.h"
 #include "ulsc/InitAllPasses.h"
@@ -148,6 +149,12 @@ bool Compilation::readOptions() {
     if (!policy)
       return !reportUsageError("--recompute " + problem);
     stageOptions.options["scheduled"] = "recompute=" + policy->str();
+  }
+  if (arguments.has("memory-limit")) {
+    memoryLimit = parseBytes(arguments.get("memory-limit"));
+    if (!memoryLimit)
+      return !reportUsageError("--memory-limit is \"" + arguments.get("memory-limit") +
+                               "\", expected a size of at least one byte, as 70GB, 512MiB or 80e9");
   }
   importOptions.seq = *seq;
   importOptions.computeDtype = *dtype;
@@ -307,9 +314,14 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
 }
 
 LogicalResult Compilation::run(StringRef last) {
-  LogicalResult result =
-      runStages(*module, last, stageOptions,
-                [&](const Stage &stage, double value) { return finishStage(stage, value); });
+  LogicalResult result = runStages(
+      *module, last, stageOptions, [&](const Stage &stage, double value) -> LogicalResult {
+        bool isBeforeCut = stage.name == "local" && last != "local";
+        if (isBeforeCut && memoryLimit &&
+            failed(applyMemoryLimit(*module, *memoryLimit, stageOptions)))
+          return failure();
+        return finishStage(stage, value);
+      });
   mentionRemarks();
   return result;
 }

@@ -58,6 +58,8 @@ private:
   StageOptions stageOptions;
   std::string optimizer, dumpDirectory;
   int64_t threads = 16;
+  /// Bytes that a device's memory may take at most.
+  std::optional<int64_t> memoryLimit;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::SmallVector<report::CollectiveRow, 0> collectives;
   llvm::json::Object document;

@@ -30,6 +30,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"recompute", "POLICY",
        "what the backward computes again instead of keeping it: none, selective, "
        "selective:attn,norm,act, full, full:group=K,layers=N (default selective:norm,act)"},
+      {"memory-limit", "SIZE",
+       "the most memory of a device, as 70GB or 512MiB: the cheapest recomputation that fits is "
+       "chosen"},
       {"threads", "N", "most threads of a rank that the program may use (default 16)"},
       {"target", "cpu", "the target (default cpu)"},
       {"dump-dir", "DIR", "write the module after each stage, numbered"},
@@ -40,7 +43,6 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"pass-pipeline-at", "STAGE:PIPELINE", "run a pass pipeline after a stage", "", true},
       {"help", "", "this help"},
       {"pp-schedule", "NAME", "", "there is one pipeline stage; use microbatches"},
-      {"memory-limit", "BYTES", "", "--report gives the memory of a rank after the stage exec"},
       {"allow", "WHICH", "", "see the collectives with ulsc explain"},
       {"cluster", "FILE", "", "costs are those of one machine now"},
       {"params", "N", "", "compile a model's config.json"},

@@ -8,13 +8,25 @@
 // RUN: not ulsc compile m.json --recompute selective: --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=EMPTY
 // EMPTY: error: --recompute is "selective:", where "" is no kind of op, expected a list of attn, norm, act
 // RUN: not ulsc compile m.json --recompute full:groups=2 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=KEY
-// KEY: error: --recompute is "full:groups=2", where "groups" is no key, expected group=K (layers that share a stored input), layers=N (how many from the first); did you mean group
+// KEY: error: --recompute is "full:groups=2", where "groups" is no key, expected a list of group=K (layers that share a stored input), layers=N (how many from the first), price=P (of a MiB, in ns), keep=BLOCK+I+J (exactly these values); did you mean group
+// RUN: not ulsc compile m.json --recompute selective:group=2 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=ALIEN
+// ALIEN: error: --recompute is "selective:group=2", where "group" is no key, expected a list of price=P (of a MiB, in ns), keep=BLOCK+I+J (exactly these values)
+// RUN: not ulsc compile m.json --recompute selective:price=-1 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=PRICE
+// PRICE: error: --recompute is "selective:price=-1", where price is "-1", expected a whole number from 0 to 8388608
+// RUN: not ulsc compile m.json --recompute selective:keep=layer+x --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=KEEP
+// KEEP: error: --recompute is "selective:keep=layer+x", where a value of keep is "x", expected a whole number from 0 to 1048576
 // RUN: not ulsc compile m.json --recompute full:group=0 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=ZERO
-// ZERO: error: --recompute is "full:group=0", where group is "0", expected a whole number from 1
+// ZERO: error: --recompute is "full:group=0", where group is "0", expected a whole number from 1 to 1048576
 // RUN: not ulsc compile m.json --recompute full:layers=2,layers=3 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: --recompute is "full:layers=2,layers=3", where layers is given twice, expected it once
 // RUN: not ulsc compile %S/../../golden/llama --recompute full:layers=9 --seq 8 --batch 1 --emit=scheduled 2>&1 | FileCheck %s --check-prefix=LAYERS
 // LAYERS: error: recompute is "full:layers=9", but there are 2 layers; the nearest: full:layers=2
+// RUN: not ulsc compile %S/../../golden/llama --recompute selective:keep=layers+1 --seq 8 --batch 1 --emit=scheduled 2>&1 | FileCheck %s --check-prefix=BLOCK
+// BLOCK: error: recompute is "selective:keep=layers+1", but no block is called layers; there are embed, layer, head; did you mean layer
+// RUN: not ulsc compile %S/../../golden/llama --recompute selective:keep=layer+99 --seq 8 --batch 1 --emit=scheduled 2>&1 | FileCheck %s --check-prefix=RANGE
+// RANGE: error: recompute is "selective:keep=layer+99", but the forward part of layer has 19 values, numbered from 0
+// RUN: not ulsc compile %S/../../golden/llama --recompute selective:keep=layer+1 --seq 8 --batch 1 --emit=scheduled 2>&1 | FileCheck %s --check-prefix=NEEDED
+// NEEDED: error: has a value that the backward part needs and that the policy "selective:keep=layer+1" leaves neither kept nor computed again
 
 // The report says what was chosen; FLOPs of the model do not count what is computed again.
 // RUN: rm -rf %t && mkdir %t

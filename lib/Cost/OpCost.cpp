@@ -1,0 +1,74 @@
+//===- OpCost.cpp - What an op computes and how long it takes ---------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "ulsc/Cost/OpCost.h"
+
+#include "dialects/Uls/Uls.h"
+
+using namespace mlir;
+using namespace ulsc;
+
+/// A multiplication and an addition for each combination of the letters' positions.
+static double countEinsum(uls::EinsumOp op) {
+  double flops = 2;
+  std::string letters = (op.getLhsLetters() + op.getRhsLetters()).str();
+  for (size_t i = 0; i < letters.size(); ++i)
+    if (letters.find(letters[i]) == i)
+      flops *= double(op.getSize(letters[i]));
+  return flops;
+}
+
+/// Two products, scores and values.
+static double countAttention(uls::AttentionOp op) {
+  auto query = llvm::cast<RankedTensorType>(op.getQuery().getType());
+  auto key = llvm::cast<RankedTensorType>(op.getKey().getType());
+  double products = double(query.getNumElements()) * double(key.getDimSize(1));
+  return (op.getCausal() ? 2.0 : 4.0) * products;
+}
+
+double ulsc::cost::countFlops(Operation *op) {
+  if (auto einsum = llvm::dyn_cast<uls::EinsumOp>(op))
+    return countEinsum(einsum);
+  if (auto attention = llvm::dyn_cast<uls::AttentionOp>(op))
+    return countAttention(attention);
+  return 0;
+}
+
+static double getBytes(TypeRange types) {
+  double bytes = 0;
+  for (Type type : types)
+    if (auto tensor = llvm::dyn_cast<RankedTensorType>(type))
+      bytes += double(tensor.getNumElements()) * tensor.getElementTypeBitWidth() / 8;
+  return bytes;
+}
+
+double ulsc::cost::predictUs(dist::CollectiveOpInterface op, dist::MeshAttr mesh,
+                             const Cluster &cluster) {
+  AxisMask mask = 0;
+  for (auto name : op.getAxes().getAsRange<StringAttr>())
+    for (auto [i, axis] : llvm::enumerate(mesh.getAxes()))
+      if (axis.getName() == name.getValue())
+        mask |= AxisMask(1) << i;
+  CommunicationCost costs(cluster, mesh);
+  StringRef kind = op.getKind();
+  double in = getBytes(op.getInputs().getTypes()), out = getBytes(op.getOutputs().getTypes());
+  if (kind == "all_reduce")
+    return costs.allReduce(mask, in);
+  if (kind == "all_gather")
+    return costs.allGather(mask, out);
+  if (kind == "reduce_scatter")
+    return costs.reduceScatter(mask, in);
+  return kind == "all_to_all" ? costs.allToAll(mask, in) : costs.permute(mask, in);
+}
+
+double ulsc::cost::predictUs(Operation *op, const Cluster &cluster) {
+  if (llvm::isa<uls::ReshapeOp, uls::ConstantOp, dist::CollectiveOpInterface>(op))
+    return 0;
+  // 1 TFLOP/s is 1e6 operations a microsecond, 1 GB/s 1e3 bytes.
+  double moved = getBytes(op->getOperandTypes()) + getBytes(op->getResultTypes());
+  return std::max(countFlops(op) / (cluster.peakTflops * 1e6),
+                  moved / (cluster.memoryBandwidthGBs * 1e3));
+}
