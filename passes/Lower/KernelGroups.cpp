@@ -10,6 +10,7 @@
 #include "dialects/Exec/ExecOps.h"
 #include "dialects/Uls/Uls.h"
 #include "passes/Lower/GroupShape.h"
+#include "ulsc/Recompute.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -87,6 +88,7 @@ namespace {
 class Segment {
 public:
   explicit Segment(ArrayRef<Operation *> ops) : ops(ops.begin(), ops.end()) {
+    std::optional<size_t> lastCall;
     for (auto [i, op] : llvm::enumerate(ops)) {
       positions[op] = i;
       groupOf.push_back(i);
@@ -95,6 +97,12 @@ public:
       for (Operation *producer : getProducers(op))
         if (auto it = positions.find(producer); it != positions.end())
           producers.back().insert(it->second);
+      if (!isa<uls::CallOp>(op))
+        continue;
+      // Earlier, what a repeated call gives would take the memory that repeating it saves.
+      if (lastCall && op->hasAttr(kRepeatedAttr))
+        producers.back().insert(*lastCall);
+      lastCall = i;
     }
   }
 

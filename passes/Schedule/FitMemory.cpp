@@ -44,6 +44,11 @@ public:
         prices(collectPrices(module)) {}
 
   FailureOr<MemoryFit> run() {
+    if (succeeded(tryNone()) && fit.smallest.persistentBytes > limit) {
+      // Nothing can fit; two plans tell about how near it comes.
+      FailureOr<bool> one = attempt(makeFull(kHighestPrice, 1, std::max<int64_t>(numLayers, 1)));
+      return failed(one) ? FailureOr<MemoryFit>(failure()) : std::move(fit);
+    }
     bool isPlanned = succeeded(tryCuts()) && succeeded(tryLayers()) &&
                      (fit.chosen || succeeded(tryGroups())) &&
                      (fit.chosen || succeeded(tryOtherCuts()));
@@ -84,11 +89,26 @@ private:
     return policy;
   }
 
-  /// Cuts of the blocks, from the one that runs nothing again: the first that fits is the cheapest.
-  LogicalResult tryCuts() {
+  FailureOr<bool> tryNone() {
     RecomputePolicy none;
     none.kinds = RearrangesOnly;
-    FailureOr<bool> fits = attempt(none);
+    return attempt(none);
+  }
+
+  /// Cuts for runs of layers: planning takes as long as there are layers.
+  SmallVector<int64_t> getPricesOfLayers() {
+    constexpr size_t few = 4;
+    if (numLayers <= kFewLayers || prices.size() <= few)
+      return prices;
+    SmallVector<int64_t> sample;
+    for (size_t i = 0; i < few; ++i)
+      sample.push_back(prices[i * (prices.size() - 1) / (few - 1)]);
+    return sample;
+  }
+
+  /// Cuts of the blocks, from the one that runs nothing again: the first that fits is the cheapest.
+  LogicalResult tryCuts() {
+    FailureOr<bool> fits = tryNone();
     for (int64_t price : prices) {
       if (failed(fits))
         return failure();
@@ -106,7 +126,7 @@ private:
   LogicalResult tryLayers() {
     if (numLayers == 0)
       return success();
-    for (int64_t price : prices) {
+    for (int64_t price : getPricesOfLayers()) {
       RecomputePolicy least = makeFull(price, 1, 1);
       if (failed(attempt(least)))
         return failure();
@@ -134,7 +154,8 @@ private:
   /// Groups keep fewer inputs and more of what a group's layers leave. A plan need not fall with
   /// either number: few layers are tried in every way.
   LogicalResult tryGroups() {
-    for (int64_t price : llvm::reverse(prices))
+    SmallVector<int64_t> sample = getPricesOfLayers();
+    for (int64_t price : llvm::reverse(sample))
       for (int64_t group = 1; group <= numLayers; group += numLayers > 2 * kFewLayers ? group : 1) {
         int64_t least = numLayers <= kFewLayers ? 1 : numLayers;
         for (int64_t layers = numLayers; layers >= least; --layers)
@@ -151,10 +172,12 @@ private:
     SmallVector<RecomputePolicy> starts{*RecomputePolicy::parse(fit.smallest.policy, problem)};
     if (!starts[0].price)
       starts[0].setPrice(0);
+    if (numLayers > kFewLayers)
+      return starts;
     RecomputePolicy cut;
     cut.setPrice(kHighestPrice);
     starts.push_back(cut);
-    for (int64_t group = 1; group <= numLayers && numLayers <= kFewLayers; ++group)
+    for (int64_t group = 1; group <= numLayers; ++group)
       for (int64_t layers = group; layers <= numLayers; ++layers)
         starts.push_back(makeFull(kHighestPrice, group, layers));
     return starts;

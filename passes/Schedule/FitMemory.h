@@ -19,6 +19,8 @@ struct PlannedPolicy {
   std::string policy;
   /// Of the exact plan.
   int64_t peakBytes = 0;
+  /// The part of the peak that no policy changes: parameters, gradients, state.
+  int64_t persistentBytes = 0;
   /// Predicted for all that is computed again in a step.
   double recomputedUs = 0;
 };
@@ -36,8 +38,9 @@ struct MemoryFit {
 
 /// Looks for the policy with the least time predicted for recomputation whose peak is at most
 /// `limit`. `module` is at stage `local`. Every cut on the lower convex hull of bytes and time is a
-/// candidate, with none of the layers, the first few, or all of them run forward again, one by one
-/// or in groups. Fails where planning fails.
+/// candidate; so are these cuts (of a model with more than a few layers, four of them) with the
+/// first few or all layers run forward again, one by one or in groups; and before nothing is found
+/// to fit, other cuts of the layers' block. Fails where planning fails.
 mlir::FailureOr<MemoryFit> fitMemory(mlir::ModuleOp module, int64_t limit, PlanPolicy plan);
 
 /// Prices of a MiB (`RecomputePolicy::price`), rising, at which each another cut is the cheapest,

@@ -106,8 +106,12 @@ FailureOr<PlannedPolicy> Planner::plan(const std::string &policy) {
   if (failed(runStage(*copy, "exec", changed)))
     return failure();
   llvm::json::Object memory = report::makeMemory(*copy);
-  PlannedPolicy planned{policy, memory.getInteger("peak").value_or(0),
-                        recompute.getNumber("predicted_us").value_or(0)};
+  PlannedPolicy planned;
+  planned.policy = policy;
+  planned.peakBytes = memory.getInteger("peak").value_or(0);
+  for (StringRef row : {"parameters", "gradients", "optimizer"})
+    planned.persistentBytes += memory.getInteger(row).value_or(0);
+  planned.recomputedUs = recompute.getNumber("predicted_us").value_or(0);
   std::optional<int64_t> peak = smallest.getInteger("peak");
   if (!peak || planned.peakBytes < *peak)
     smallest = std::move(memory);
@@ -154,7 +158,7 @@ LogicalResult ulsc::tool::applyMemoryLimit(ModuleOp module, int64_t limit, Stage
   if (failed(fit))
     return failure();
   if (!fit->chosen)
-    return fail(limit, "the smallest peak", fit->smallest.policy, planner.getSmallest(), "");
+    return fail(limit, "the smallest peak found", fit->smallest.policy, planner.getSmallest(), "");
   options.options["scheduled"] = "recompute=" + fit->chosen->policy;
   llvm::errs() << "recompute " << fit->chosen->policy << ": a peak of " << fit->chosen->peakBytes
                << " bytes is within --memory-limit " << limit << "\n";
