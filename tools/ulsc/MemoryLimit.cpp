@@ -67,11 +67,13 @@ public:
   const llvm::json::Object &getSmallest() const { return smallest; }
 
 private:
+  FailureOr<PlannedPolicy> planCopy(const std::string &policy);
   LogicalResult runStage(ModuleOp copy, StringRef name, const StageOptions &options);
 
   ModuleOp module;
   const StageOptions &options;
   llvm::json::Object smallest;
+  unsigned numPlans = 0;
 };
 } // namespace
 
@@ -97,6 +99,16 @@ LogicalResult Planner::runStage(ModuleOp copy, StringRef name, const StageOption
 }
 
 FailureOr<PlannedPolicy> Planner::plan(const std::string &policy) {
+  bool isOnTerminal = llvm::errs().is_displayed();
+  if (isOnTerminal)
+    llvm::errs() << "\rplan " << ++numPlans << ": recompute " << policy << "\x1b[K";
+  FailureOr<PlannedPolicy> planned = planCopy(policy);
+  if (isOnTerminal)
+    llvm::errs() << "\r\x1b[K";
+  return planned;
+}
+
+FailureOr<PlannedPolicy> Planner::planCopy(const std::string &policy) {
   OwningOpRef<ModuleOp> copy(module.clone());
   StageOptions changed = options;
   changed.options["scheduled"] = "recompute=" + policy;

@@ -54,7 +54,7 @@
 
 // A repeated call stays right before its backward call to the end, with no collective that holds it there.
 // RUN: ulsc compile %S/../../golden/llama --seq 32 --batch 8 --recompute full --emit=exec | FileCheck %s --check-prefix=ORDER
-// ORDER-LABEL: exec.function @step
+// ORDER: exec.function @ulsc_step
 // ORDER: exec.call @layer.fwd.bare
 // ORDER: exec.call @layer.fwd.bare
 // ORDER: exec.call @head.fwd
