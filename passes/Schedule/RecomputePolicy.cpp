@@ -85,6 +85,10 @@ static bool parseNumber(StringRef key, StringRef value, int64_t least, int64_t m
 static bool parseKept(StringRef text, RecomputePolicy &policy, std::string &problem) {
   SmallVector<StringRef> words;
   text.split(words, '+');
+  if (words.front().empty()) {
+    problem = "where keep names no block, expected keep=BLOCK+I+J";
+    return false;
+  }
   policy.keep = KeptValues{words.front().str(), {}};
   for (StringRef word : ArrayRef(words).drop_front()) {
     int64_t number = 0;

@@ -15,6 +15,8 @@
 // PRICE: error: --recompute is "selective:price=-1", where price is "-1", expected a whole number from 0 to 8388608
 // RUN: not ulsc compile m.json --recompute selective:keep=layer+x --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=KEEP
 // KEEP: error: --recompute is "selective:keep=layer+x", where a value of keep is "x", expected a whole number from 0 to 1048576
+// RUN: not ulsc compile m.json --recompute selective:keep=+1 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=NOBLOCK
+// NOBLOCK: error: --recompute is "selective:keep=+1", where keep names no block, expected keep=BLOCK+I+J
 // RUN: not ulsc compile m.json --recompute full:group=0 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=ZERO
 // ZERO: error: --recompute is "full:group=0", where group is "0", expected a whole number from 1 to 1048576
 // RUN: not ulsc compile m.json --recompute full:layers=2,layers=3 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=TWICE
