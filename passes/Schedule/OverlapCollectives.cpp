@@ -102,7 +102,7 @@ void BlockScheduler::collectDependences() {
       if (lastStart)
         depend(&op, lastStart);
       lastStart = &op;
-    } else if (isa<ReportOp, UpdateOp>(op)) {
+    } else if (isa<ReportOp, UpdateOp, AssignOp>(op)) {
       if (lastEffect)
         depend(&op, lastEffect);
       lastEffect = &op;
