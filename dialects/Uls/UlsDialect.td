@@ -43,6 +43,8 @@ def UlsDialect : Dialect {
     /// Dictionary of the module: `optimizer`, `gradients` and `parameters`, the mesh axes over which each is split (ZeRO),
     /// and `origin`, who said so.
     static constexpr llvm::StringLiteral kStorageAttrName = "uls.storage";
+    /// Unit attribute of the module: the backward of a microbatch uses the parameters that its forward gathered.
+    static constexpr llvm::StringLiteral kKeepsGatheredAttrName = "uls.keeps_gathered";
   }];
 }
 

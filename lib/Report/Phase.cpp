@@ -64,7 +64,8 @@ struct GatherUses {
 };
 } // namespace
 
-/// A gather of parameters belongs to the first part that uses it, one of new parameters to the step.
+/// A gather of parameters belongs to the first part that uses it, one of new parameters to the
+/// step.
 static StringRef getPhaseOfGather(dist::CollectiveOpInterface gather) {
   GatherUses uses;
   uses.add(gather.getOutputs());

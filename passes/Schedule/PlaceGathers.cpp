@@ -125,6 +125,8 @@ void PlaceGathers::place(Block &block) {
 }
 
 void PlaceGathers::runOnOperation() {
+  if (!reshardAfterForward && getOperation()->hasAttr(UlsDialect::kStorageAttrName))
+    getOperation()->setAttr(UlsDialect::kKeepsGatheredAttrName, UnitAttr::get(&getContext()));
   for (auto step : getOperation().getOps<StepOp>()) {
     collectChains(step);
     step.walk([&](MicrobatchesOp loop) { place(loop.getBody().front()); });

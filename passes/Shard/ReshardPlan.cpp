@@ -156,7 +156,11 @@ private:
     layout.sum &= ~axes;
     layout.flat = to.flat;
     ReshardStep step{pending ? ReshardStep::ReduceScatter : ReshardStep::LocalSlice,
-                     dist::Reduction::Sum, to.flat, -1, -1, {}};
+                     dist::Reduction::Sum,
+                     to.flat,
+                     -1,
+                     -1,
+                     {}};
     step.isFlat = true;
     double bytes = bytesOf(node.layout);
     visit(layout,

@@ -337,6 +337,37 @@ TEST_P(StorageCommunication, IsTheVolumeOfZero) {
   EXPECT_EQ(measureVolume(readJson(report)), expectedVolume(c));
 }
 
+/// Each parameter that travels more or less often than the formula says is named with its reason.
+TEST_P(StorageCommunication, DeviationsAreNamed) {
+  const Case &c = GetParam();
+  std::filesystem::path report;
+  compileCase(c, report);
+  std::map<std::string, std::string> reasons;
+  json storage = readJson(report).at("storage");
+  for (const json &entry : storage.at("deviations"))
+    reasons[entry.at("collective").get<std::string>() + " " +
+            entry.at("parameter").get<std::string>()] = entry.at("reason");
+  std::map<std::string, std::string> expected;
+  std::string unused = "the backward does not need it",
+              shared = "the backward follows its forward and shares the gather";
+  bool isTied = c.model == "gpt2";
+  if (c.strategy != "zero1" && isTied)
+    expected["reduce_scatter transformer.wte.weight"] = "several units add to its gradient";
+  if (c.strategy == "zero3" && !isTied)
+    expected.insert({{"all_gather model.embed_tokens.weight", unused},
+                     {"all_gather model.norm.weight", shared},
+                     {"all_gather lm_head.weight", shared}});
+  // The tied table is gathered for the embedding and for the head, whose backward shares it: twice.
+  if (c.strategy == "zero3" && isTied) {
+    expected.insert({{"all_gather transformer.wpe.weight", unused},
+                     {"all_gather transformer.ln_f.weight", shared},
+                     {"all_gather transformer.ln_f.bias", shared}});
+    for (const char *linear : {"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"})
+      expected["all_gather transformer.h.*." + std::string(linear) + ".bias"] = unused;
+  }
+  EXPECT_EQ(reasons, expected);
+}
+
 std::vector<Case> storageCases() {
   std::vector<Case> cases;
   for (const char *model : {"llama", "gpt2"})

@@ -283,6 +283,8 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
   if (stage.name == "scheduled") {
     collectives = report::collectCollectives(*module);
     document["collectives"] = report::makeCollectives(collectives);
+    if (llvm::json::Object storage = report::makeStorage(*module); !storage.empty())
+      document["storage"] = std::move(storage);
   }
   if (stage.name == "exec")
     document["memory"] = llvm::json::Array{report::makeMemory(*module)};
