@@ -63,8 +63,9 @@ int64_t ModelTensor::countPadding(int64_t shards) const {
   return part - (countLogical(block, logical, elements) - countLogical(block, logical, begin));
 }
 
-ModelTensor memory::makeTensor(int64_t parameters, ArrayRef<std::string> axes) {
-  return {{parameters}, {parameters}, axes.vec()};
+ModelTensor memory::makeTensor(int64_t parameters, int64_t ranks, ArrayRef<std::string> axes) {
+  int64_t part = llvm::divideCeilSigned(parameters, ranks);
+  return {{part}, {std::clamp<int64_t>(parameters - part * (ranks - 1), 0, part)}, axes.vec()};
 }
 
 static dist::MeshAttr getMesh(ModuleOp module) {

@@ -61,8 +61,8 @@ struct ModelTensor {
   int64_t countPadding(int64_t shards) const;
 };
 
-/// One dimension of `parameters` elements.
-ModelTensor makeTensor(int64_t parameters, llvm::ArrayRef<std::string> axes);
+/// A rank's part of `parameters` elements in one dimension over the `ranks` of `axes`.
+ModelTensor makeTensor(int64_t parameters, int64_t ranks, llvm::ArrayRef<std::string> axes);
 
 /// The parameters of an annotated module (stage `graph`).
 std::vector<ModelTensor> collectTensors(mlir::ModuleOp module);
