@@ -21,12 +21,12 @@ using namespace ulsc::memory;
 
 void Row::add(ArrayRef<std::string> axes, int64_t value) {
   bytes += value;
-  for (RowPart &part : parts)
-    if (ArrayRef(part.axes) == axes) {
-      part.bytes += value;
-      return;
-    }
-  parts.push_back({axes.vec(), value});
+  auto found = llvm::find_if(parts, [&](RowPart &part) { return ArrayRef(part.axes) == axes; });
+  if (found == parts.end())
+    found = parts.insert(found, {axes.vec(), 0});
+  found->bytes += value;
+  for (; found != parts.begin() && std::prev(found)->bytes < found->bytes; --found)
+    std::swap(*found, *std::prev(found));
 }
 
 const Row &RankMemory::getLargest() const {

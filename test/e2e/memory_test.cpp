@@ -151,4 +151,56 @@ std::vector<PlanCase> planCases() {
 
 INSTANTIATE_TEST_SUITE_P(Models, MemoryPlan, testing::ValuesIn(planCases()));
 
+//===---------------------------------------------------------------------------------------===//
+// What ulsc memory says
+//===---------------------------------------------------------------------------------------===//
+
+/// Runs `ulsc COMMAND…` and reads the document it writes.
+json ask(Words words, const char *option, const fs::path &document) {
+  words.insert(words.begin(), fs::path(ULSC_BUILD_DIR) / "bin" / "ulsc");
+  words.insert(words.end(), {option, document});
+  Outcome outcome = run(words);
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+  return readJson(document);
+}
+
+/// The rows are those of the compilation's report, and the state among them is what the formula
+/// says: 16 bytes of each of a rank's parameters, whatever the mesh.
+TEST_P(MemoryPlan, CommandTellsTheReport) {
+  const PlanCase &c = GetParam();
+  fs::path directory = scratchDirectory("memory-command");
+  Words flags{fs::path(ULSC_SOURCE_DIR) / "test" / c.model,
+              "--seq",
+              c.seq,
+              "--batch",
+              "32",
+              "--microbatches",
+              c.microbatches};
+  if (!c.mesh.empty())
+    flags.insert(flags.end(), {"--mesh", c.mesh});
+  Words compile{"compile", "--emit", "exec", "-o", directory / "exec.mlir"}, memory{"memory"};
+  compile.insert(compile.end(), flags.begin(), flags.end());
+  memory.insert(memory.end(), flags.begin(), flags.end());
+  json reported = ask(compile, "--report", directory / "report.json")["memory"][0];
+  json told = ask(memory, "--json", directory / "memory.json");
+  ASSERT_EQ(told["ranks"].size(), 1u);
+  json rank = told["ranks"][0];
+  EXPECT_EQ(rank["peak"], reported["peak"]);
+  EXPECT_EQ(int64_t(rank["last"]) + 1, told["mesh"]["devices"]);
+  for (auto &[name, row] : rank["rows"].items()) {
+    EXPECT_EQ(row["bytes"], reported[name]) << name;
+    int64_t parts = 0;
+    if (!row.contains("parts"))
+      continue;
+    for (const json &part : row["parts"])
+      parts += int64_t(part["bytes"]);
+    EXPECT_EQ(parts, row["bytes"]) << name;
+  }
+  EXPECT_TRUE(rank["rows"]["optimizer"].contains("parts"));
+  // Each buffer of the plan may be rounded up to 64 bytes.
+  int64_t plan = told["state"]["plan"], formula = told["state"]["formula"];
+  EXPECT_GE(plan, formula);
+  EXPECT_LE(plan, formula + formula / 1000);
+}
+
 } // namespace

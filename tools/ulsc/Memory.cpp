@@ -54,7 +54,10 @@ static int runParameters(const MemoryRequest &request, MemoryOutput &output) {
   printState(output, request, subject);
   if (ranks > 1)
     output.print("tp is taken to divide every parameter; a MODEL tells which it does not");
-  output.print("model state only: activations, temporaries and communication need a MODEL");
+  StringRef reason = "they need a MODEL";
+  output.print("model state only; activations, temporaries and communication are not included: " +
+               reason);
+  output.document["not_included"] = reason.str();
   return 0;
 }
 
@@ -86,7 +89,7 @@ static int runModelState(const Arguments &asked, const MemoryRequest &request, S
   printState(output, request, subject);
   output.print("model state only; activations, temporaries and communication are not included: " +
                reason);
-  output.document["not_included"] = reason;
+  output.document["not_included"] = reason.str();
   return 0;
 }
 
@@ -126,7 +129,7 @@ static int runPlan(const Arguments &arguments, const MemoryRequest &request, Mem
   StateSubject subject{getModelName(module), report::countParameters(module),
                        memory::collectTensors(module), makeMemoryMesh(compilation.getRecipe())};
   printSubject(output, request, subject);
-  StringRef strategy = compilation.getRecipe().strategy;
+  const std::string &strategy = compilation.getRecipe().strategy;
   if (!strategy.empty()) {
     output.print("strategy " + strategy);
     output.document["strategy"] = strategy;

@@ -75,7 +75,7 @@ void MemoryOutput::print(const memory::RankMemory &rank, StringRef totalName) {
   ranks->push_back(llvm::json::Object{{"first", rank.firstRank},
                                       {"last", rank.lastRank},
                                       {"rows", std::move(rows)},
-                                      {totalName, rank.total},
+                                      {totalName.str(), rank.total},
                                       {"padding", rank.padding}});
 }
 

@@ -117,6 +117,15 @@ static std::string describeMargin(int64_t margin) {
                      : formatDecimalBytes(-margin) + " too much";
 }
 
+/// The axes of more than one rank along which a sharded tensor lies alike.
+static std::string describeCopies(const MemoryMesh &mesh, llvm::ArrayRef<std::string> axes) {
+  std::string text;
+  for (auto &[name, size] : mesh.axes)
+    if (size > 1 && !axes.empty() && !llvm::is_contained(axes, name))
+      text += (text.empty() ? ", copied along " : ",") + name;
+  return text;
+}
+
 /// The first of the stronger strategies with which `rank` fits, else the one that takes least; the
 /// rest of the rank, which is no state, stays. Null where none makes it smaller.
 static const memory::StateStrategy *findRemedy(const MemoryRequest &request,
@@ -149,7 +158,7 @@ void ulsc::tool::printFit(MemoryOutput &output, const MemoryRequest &request,
   if (!row.parts.empty()) {
     const memory::RowPart &part = *llvm::max_element(
         row.parts, [](const auto &a, const auto &b) { return a.bytes < b.bytes; });
-    culprit += ", " + describeAxes(part.axes);
+    culprit += ", " + describeAxes(part.axes) + describeCopies(subject.mesh, part.axes);
     blame["axes"] = llvm::json::Array(part.axes);
   }
   output.document["device_memory"] = memory;

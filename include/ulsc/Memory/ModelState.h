@@ -33,7 +33,7 @@ struct Row {
   /// Add up to `bytes`; absent where buffers share bytes by their lifetimes.
   std::vector<RowPart> parts = {};
 
-  /// Adds to the part over `axes`, and to the row.
+  /// Adds to the part over `axes`, and to the row. Parts stay ordered by bytes, largest first.
   void add(llvm::ArrayRef<std::string> axes, int64_t value);
 };
 
