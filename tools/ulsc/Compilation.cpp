@@ -193,7 +193,8 @@ bool Compilation::readBatch() {
     *micro = *batch / (ranks * *count);
   if (!*count)
     *count = *batch / (ranks * *micro);
-  constexpr int64_t mostTokens = int64_t(1) << 40;
+  // Their bytes, summed over a block, must stay far from the end of 64 bits.
+  constexpr int64_t mostTokens = int64_t(1) << 32;
   if (*micro * ranks > mostTokens / importOptions.seq)
     return !reportUsageError("a microbatch has " + Twine(*micro * ranks) + " sequences of " +
                              Twine(importOptions.seq) + " tokens; more than " + Twine(mostTokens) +

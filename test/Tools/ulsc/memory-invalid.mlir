@@ -78,3 +78,7 @@
 // PRODUCT: error: --mesh is "dp=3": has 3 devices, but --devices says 4; give one axis the size * or make them agree
 // RUN: not ulsc memory --params 70e9 --mesh dp=16777216,tp=16777216 2>&1 | FileCheck %s --check-prefix=MANY
 // MANY: error: --mesh is "dp=16777216,tp=16777216": has more than 16777216 devices; make an axis smaller
+
+// A batch whose bytes no one could count.
+// RUN: not ulsc memory %S/../../../examples/llama-small --seq 1 --batch 1099511627776 2>&1 | FileCheck %s --check-prefix=TOKENS
+// TOKENS: error: a microbatch has 1099511627776 sequences of 1 tokens; more than 4294967296 tokens are not supported
