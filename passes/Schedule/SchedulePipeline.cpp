@@ -11,16 +11,18 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
-void ulsc::buildSchedulePipeline(mlir::OpPassManager &pm) {
+void ulsc::buildSchedulePipeline(mlir::OpPassManager &pm, const ScheduleOptions &options) {
   pm.addPass(createEnterStagePass("local", "scheduled"));
   pm.addPass(createCutJointBlocksPass());
+  pm.addPass(createPlaceGathersPass({options.reshardAfterForward}));
   // Buckets need the last microbatch in the open, and overlap needs the buckets.
   pm.addPass(createPeelLastMicrobatchPass());
   pm.addPass(createBucketGradientsPass());
+  pm.addPass(createBucketParametersPass());
   pm.addPass(createOverlapCollectivesPass());
 }
 
 void ulsc::registerSchedulePipeline() {
-  mlir::PassPipelineRegistration<>("ulsc-schedule-pipeline", "from stage local to stage scheduled",
-                                   buildSchedulePipeline);
+  mlir::PassPipelineRegistration<ScheduleOptions>(
+      "ulsc-schedule-pipeline", "from stage local to stage scheduled", buildSchedulePipeline);
 }

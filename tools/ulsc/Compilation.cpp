@@ -127,10 +127,11 @@ bool Compilation::readOptions() {
     return !reportUsageError("--target cuda is not supported yet; use cpu");
   auto chosen = arguments.getChoice("optimizer", {"adamw", "sgd"}, "adamw");
   auto dropout = arguments.getChoice("dropout", {"on", "off"}, "");
+  auto reshards = arguments.getChoice("reshard-after-forward", {"true", "false"}, "true");
   auto devices = arguments.getInteger("devices", 1, 0);
   auto seq = arguments.getInteger("seq", 1, 0);
   auto most = arguments.getInteger("threads", 1, 16);
-  if (!dtype || !target || !chosen || !dropout || !devices || !seq || !most)
+  if (!dtype || !target || !chosen || !dropout || !reshards || !devices || !seq || !most)
     return false;
   if (*most > 4096)
     return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
@@ -147,6 +148,7 @@ bool Compilation::readOptions() {
   if (!dropout->empty())
     importOptions.dropout = *dropout == "on";
   optimizer = *chosen;
+  stageOptions.options["scheduled"] = "reshard-after-forward=" + *reshards;
   dumpDirectory = arguments.get("dump-dir");
   recipeOptions = {arguments.get("mesh"),   arguments.get("mesh-order"), arguments.get("strategy"),
                    arguments.get("recipe"), arguments.getAll("shard"),   *devices};
