@@ -29,6 +29,13 @@ void Row::add(ArrayRef<std::string> axes, int64_t value) {
     std::swap(*found, *std::prev(found));
 }
 
+int64_t Row::getLasting() const {
+  int64_t sum = 0;
+  for (const RowPart &part : parts)
+    sum += part.isTransient ? 0 : part.bytes;
+  return sum;
+}
+
 const Row &RankMemory::getLargest() const {
   return *llvm::max_element(rows, [](const Row &a, const Row &b) { return a.bytes < b.bytes; });
 }
@@ -230,11 +237,11 @@ std::vector<RankMemory> memory::readPlan(ModuleOp module) {
         if (isState && buffer->hasAttr("exec.persistent") && buffer.getCategory() == category)
           reader.add(buffer, row, rank);
       });
-      // Gradients need not persist: then they share bytes as other values do.
-      if (bytes && bytes.getInt() != row.bytes) {
-        row.bytes = bytes.getInt();
-        row.parts.clear();
-      }
+      int64_t all = bytes ? bytes.getInt() : row.bytes;
+      // Beside the gradients that last there are those under way: whole ones, before they are cut.
+      if (isState && all > row.bytes)
+        row.parts.push_back({{}, all - row.bytes, /*isTransient=*/true});
+      row.bytes = all;
       rank.rows.push_back(std::move(row));
     }
     ranks.push_back(std::move(rank));

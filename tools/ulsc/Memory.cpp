@@ -93,18 +93,44 @@ static int runModelState(const Arguments &asked, const MemoryRequest &request, S
   return 0;
 }
 
+/// What a recipe divides, whatever it calls that.
+static memory::ZeroStage getStage(const Storage &storage) {
+  return !storage.parameters.empty()  ? memory::ZeroStage::Parameters
+         : !storage.gradients.empty() ? memory::ZeroStage::Gradients
+         : !storage.optimizer.empty() ? memory::ZeroStage::Optimizer
+                                      : memory::ZeroStage::None;
+}
+
+static int64_t getLastingState(const memory::RankMemory &rank) {
+  int64_t bytes = 0;
+  for (const memory::Row &row : rank.rows)
+    bytes += row.getLasting();
+  return bytes;
+}
+
+/// Gradients that a step holds beside those that last: whole ones on their way to their chunks.
+static int64_t getGradientsUnderWay(const memory::RankMemory &rank) {
+  int64_t bytes = 0;
+  for (const memory::Row &row : rank.rows)
+    bytes += row.parts.empty() ? 0 : row.bytes - row.getLasting();
+  return bytes;
+}
+
 /// The state of the plan beside that of the formula, and why they differ where that is known.
 static void printFormula(MemoryOutput &output, const MemoryRequest &request,
-                         const StateSubject &subject, const memory::RankMemory &rank,
-                         memory::Dtype stored) {
-  int64_t plan = 0;
-  for (const memory::Row &row : rank.rows)
-    if (row.name == "parameters" || row.name == "gradients" || row.name == "optimizer")
-      plan += row.bytes;
-  int64_t formula = computeState(subject, request.dtypes, getStrategy(request)).total;
+                         const StateSubject &subject, const Storage &storage,
+                         const memory::RankMemory &rank, memory::Dtype stored) {
+  int64_t plan = getLastingState(rank), underWay = getGradientsUnderWay(rank);
+  MemoryMesh mesh{subject.mesh.axes, storage.optimizer};
+  int64_t formula =
+      memory::computeStateMemory(subject.tensors, request.dtypes, getStage(storage),
+                                 mesh.getDataRanks(), mesh.dataAxes, mesh.getDevices())
+          .total;
   output.document["state"] = llvm::json::Object{{"plan", plan}, {"formula", formula}};
-  output.print("state in the plan " + formatExactBytes(plan) + ", by the formula " +
-               formatExactBytes(formula) + " (" + formatDecimalBytes(formula) + ")");
+  output.print("state in the plan " + formatExactBytes(plan) +
+               (underWay ? " and " + formatExactBytes(underWay) + " under way" : "") +
+               ", by the formula " + formatExactBytes(formula) + " (" +
+               formatDecimalBytes(formula) + ")");
   if (stored != request.dtypes.stored)
     output.print("  the plan stores parameters in " + memory::getDtypeName(stored) +
                  ", which are their own master; each step makes their " +
@@ -144,8 +170,11 @@ static int runPlan(const Arguments &arguments, const MemoryRequest &request, Mem
     return !reportUsageError("the stage exec left no plan; take plugins out");
   MemoryRequest compiled(request);
   compiled.dtypes.stored = getStoredDtype(module);
-  printFormula(output, request, subject, *largest, compiled.dtypes.stored);
-  printFit(output, compiled, subject, *largest);
+  const Storage &storage = compilation.getRecipe().storage;
+  memory::StateStrategy divided{"", getStage(storage)};
+  compiled.strategy = &divided;
+  printFormula(output, request, subject, storage, *largest, compiled.dtypes.stored);
+  printFit(output, compiled, subject, *largest, getLastingState(*largest));
   return 0;
 }
 

@@ -16,8 +16,10 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::tool;
 
-std::string ulsc::tool::describeAxes(ArrayRef<std::string> axes) {
-  return axes.empty() ? "replicated" : "sharded over " + llvm::join(axes, ",");
+std::string ulsc::tool::describe(const memory::RowPart &part) {
+  if (part.isTransient)
+    return "under way";
+  return part.axes.empty() ? "replicated" : "sharded over " + llvm::join(part.axes, ",");
 }
 
 std::string ulsc::tool::formatExactBytes(int64_t bytes) { return formatCount(bytes) + " B"; }
@@ -42,9 +44,14 @@ void MemoryOutput::print(ArrayRef<std::vector<std::string>> table, StringRef ali
 static llvm::json::Object makeJson(const memory::Row &row) {
   llvm::json::Object object{{"bytes", row.bytes}};
   llvm::json::Array parts;
-  for (const memory::RowPart &part : row.parts)
-    parts.push_back(
-        llvm::json::Object{{"axes", llvm::json::Array(part.axes)}, {"bytes", part.bytes}});
+  for (const memory::RowPart &part : row.parts) {
+    llvm::json::Object entry{{"bytes", part.bytes}};
+    if (part.isTransient)
+      entry["transient"] = true;
+    else
+      entry["axes"] = llvm::json::Array(part.axes);
+    parts.push_back(std::move(entry));
+  }
   if (!parts.empty())
     object["parts"] = std::move(parts);
   return object;
@@ -59,7 +66,7 @@ void MemoryOutput::print(const memory::RankMemory &rank, StringRef totalName) {
   for (const memory::Row &row : rank.rows) {
     add("  " + row.name, row.bytes);
     for (const memory::RowPart &part : row.parts)
-      add("    " + describeAxes(part.axes), part.bytes);
+      add("    " + describe(part), part.bytes);
     rows[row.name] = makeJson(row);
   }
   add(("  " + totalName).str(), rank.total);

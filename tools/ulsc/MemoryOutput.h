@@ -32,8 +32,8 @@ private:
   std::string text;
 };
 
-/// `replicated`, or `sharded over dp,tp`.
-std::string describeAxes(llvm::ArrayRef<std::string> axes);
+/// `replicated`, `sharded over dp,tp`, or `under way`.
+std::string describe(const memory::RowPart &part);
 
 /// `293,125,000,000 B`.
 std::string formatExactBytes(int64_t bytes);

@@ -126,21 +126,21 @@ static std::string describeCopies(const MemoryMesh &mesh, llvm::ArrayRef<std::st
   return text;
 }
 
-/// The first of the stronger strategies with which `rank` fits, else the one that takes least; the
-/// rest of the rank, which is no state, stays. Null where none makes it smaller.
+/// The first of the stronger strategies with which a rank fits whose state is divided so and that
+/// has `rest` beside it, else the one that takes least. Null where none takes less than `most`.
 static const memory::StateStrategy *findRemedy(const MemoryRequest &request,
-                                               const StateSubject &subject,
-                                               const memory::RankMemory &rank, int64_t &total) {
-  const memory::StateStrategy &current = getStrategy(request), *remedy = nullptr;
-  int64_t state = computeState(subject, request.dtypes, current).total, least = rank.total;
+                                               const StateSubject &subject, int64_t rest,
+                                               int64_t most, int64_t &total) {
+  const memory::StateStrategy *remedy = nullptr;
+  total = most;
   for (const memory::StateStrategy &strategy : memory::getStateStrategies()) {
-    if (strategy.isHybrid || strategy.stage < current.stage)
+    if (strategy.isHybrid || strategy.stage < getStrategy(request).stage)
       continue;
-    int64_t bytes = rank.total - state + computeState(subject, request.dtypes, strategy).total;
-    if (bytes >= least)
+    int64_t bytes = rest + computeState(subject, request.dtypes, strategy).total;
+    if (bytes >= total)
       continue;
     remedy = &strategy;
-    total = least = bytes;
+    total = bytes;
     if (bytes <= *request.deviceMemory)
       break;
   }
@@ -148,7 +148,8 @@ static const memory::StateStrategy *findRemedy(const MemoryRequest &request,
 }
 
 void ulsc::tool::printFit(MemoryOutput &output, const MemoryRequest &request,
-                          const StateSubject &subject, const memory::RankMemory &rank) {
+                          const StateSubject &subject, const memory::RankMemory &rank,
+                          int64_t state) {
   if (!request.deviceMemory)
     return;
   int64_t memory = *request.deviceMemory, margin = memory - rank.total;
@@ -158,8 +159,11 @@ void ulsc::tool::printFit(MemoryOutput &output, const MemoryRequest &request,
   if (!row.parts.empty()) {
     const memory::RowPart &part = *llvm::max_element(
         row.parts, [](const auto &a, const auto &b) { return a.bytes < b.bytes; });
-    culprit += ", " + describeAxes(part.axes) + describeCopies(subject.mesh, part.axes);
-    blame["axes"] = llvm::json::Array(part.axes);
+    culprit += ", " + describe(part);
+    if (!part.isTransient) {
+      culprit += describeCopies(subject.mesh, part.axes);
+      blame["axes"] = llvm::json::Array(part.axes);
+    }
   }
   output.document["device_memory"] = memory;
   output.document["fits"] = margin >= 0;
@@ -171,8 +175,10 @@ void ulsc::tool::printFit(MemoryOutput &output, const MemoryRequest &request,
   if (margin >= 0)
     return;
   int64_t total = 0;
-  if (const memory::StateStrategy *remedy = findRemedy(request, subject, rank, total))
-    output.print("on the same mesh " + remedy->name + " would take " + formatDecimalBytes(total) +
+  if (const memory::StateStrategy *remedy =
+          findRemedy(request, subject, rank.total - state, rank.total, total))
+    output.print("on the same mesh " + remedy->name + " would take " +
+                 (state < rank.total ? "about " : "") + formatDecimalBytes(total) +
                  (total <= memory ? ", which fits" : ", which is still too much"));
   else if (row.parts.empty())
     output.print("more microbatches (--microbatches) or tensor parallelism (tp) make it smaller");
@@ -335,6 +341,6 @@ void ulsc::tool::printState(MemoryOutput &output, const MemoryRequest &request,
     output.print("strategy " + names);
     memory::RankMemory rank = computeState(subject, request.dtypes, *request.strategy);
     output.print(rank, "state");
-    printFit(output, request, subject, rank);
+    printFit(output, request, subject, rank, rank.total);
   }
 }

@@ -32,9 +32,9 @@ memory::RankMemory computeState(const StateSubject &subject, const memory::State
 void printSubject(MemoryOutput &output, const MemoryRequest &request, const StateSubject &subject);
 
 /// Whether `rank` fits --device-memory, by how much, what to blame, and what of the strategies
-/// would help. `strategy` is the one that holds. Nothing without --device-memory.
+/// would help; `state` of its bytes are what these divide. Nothing without --device-memory.
 void printFit(MemoryOutput &output, const MemoryRequest &request, const StateSubject &subject,
-              const memory::RankMemory &rank);
+              const memory::RankMemory &rank, int64_t state);
 
 /// The answer by formula alone: of one strategy, a table of all, of dtypes or of the fewest
 /// devices.

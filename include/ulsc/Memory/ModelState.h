@@ -25,16 +25,20 @@ struct RowPart {
   /// Mesh axes that shard them, in the mesh's order; none: whole on every rank.
   std::vector<std::string> axes;
   int64_t bytes = 0;
+  /// Of values that share bytes by their lifetimes, wherever they lie.
+  bool isTransient = false;
 };
 
 struct Row {
   std::string name;
   int64_t bytes = 0;
-  /// Add up to `bytes`; absent where buffers share bytes by their lifetimes.
+  /// Add up to `bytes`; absent where all of them are transient.
   std::vector<RowPart> parts = {};
 
   /// Adds to the part over `axes`, and to the row. Parts stay ordered by bytes, largest first.
   void add(llvm::ArrayRef<std::string> axes, int64_t value);
+  /// Bytes of the parts that last between steps.
+  int64_t getLasting() const;
 };
 
 /// Ranks that are alike.

@@ -116,14 +116,17 @@ TEST(ModelState, a_plan_is_divided_by_axes_and_padding_told) {
   EXPECT_EQ(ranks[0].padding, 4 * (6 + 5 + 5));
 }
 
-TEST(ModelState, gradients_that_do_not_persist_have_no_parts) {
+TEST(ModelState, gradients_under_way_are_a_part_of_their_own) {
   std::string text(kPlan);
   text.replace(text.find("gradients = 192"), 15, "gradients = 500");
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &getContext());
   ASSERT_TRUE(module);
   const Row row = readPlan(*module)[0].rows[1];
   EXPECT_EQ(row.bytes, 500);
-  EXPECT_TRUE(row.parts.empty());
+  EXPECT_EQ(row.getLasting(), 192);
+  ASSERT_EQ(row.parts.size(), 3u);
+  EXPECT_TRUE(row.parts[2].isTransient);
+  EXPECT_EQ(row.parts[2].bytes, 308);
 }
 
 TEST(ModelState, state_by_formula_of_the_same_module) {
