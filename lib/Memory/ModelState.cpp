@@ -115,8 +115,14 @@ static ModelTensor getTensor(uls::ParamOp param, dist::MeshAttr mesh, dist::Shar
 std::vector<ModelTensor> memory::collectTensors(ModuleOp module) {
   std::vector<ModelTensor> tensors;
   dist::MeshAttr mesh = getMesh(module);
-  for (auto param : module.getOps<uls::ParamOp>())
-    tensors.push_back(getTensor(param, mesh, param.getShardingAttr()));
+  for (auto param : module.getOps<uls::ParamOp>()) {
+    dist::ShardingAttr sharding = param.getShardingAttr();
+    // What splits a block further is for who asks to say.
+    if (sharding && !sharding.getFlat().empty())
+      sharding = dist::ShardingAttr::get(sharding.getContext(), sharding.getMesh(),
+                                         sharding.getDims(), sharding.getReplicated(), {}, {});
+    tensors.push_back(getTensor(param, mesh, sharding));
+  }
   return tensors;
 }
 

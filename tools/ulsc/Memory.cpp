@@ -24,15 +24,17 @@ static std::string getModelName(ModuleOp module) {
   return name ? name.str() : "model";
 }
 
+/// Whether `ulsc compile` has the strategy.
+static bool isKnown(const memory::StateStrategy &strategy) {
+  return llvm::is_contained(getStrategies(), strategy.name);
+}
+
 /// Why the compiler cannot make the program that is asked about, so that only its state is told, by
 /// formula; empty where it can, and where the plan is exact. What the compiler learns leaves this
 /// list by itself: it is what `ulsc compile` refuses.
 static std::string findWhyStateOnly(const Arguments &arguments, const MemoryRequest &request) {
-  std::vector<StringRef> known = getStrategies();
-  if (request.strategy && !llvm::is_contained(known, request.strategy->name))
+  if (request.strategy && !isKnown(*request.strategy))
     return "the compiler cannot compile strategy " + request.strategy->name.str() + " yet";
-  if (request.mesh && request.mesh->isHybrid() && !llvm::is_contained(known, "hsdp"))
-    return "the compiler does not know the mesh axes dp_replicate and dp_shard yet";
   if (request.dtypes.stored == memory::Dtype::F16)
     return "the compiler cannot compute in f16 yet";
   for (StringRef name : {"grad-dtype", "master-dtype", "moment-dtype", "reduce-dtype"})
@@ -61,24 +63,36 @@ static int runParameters(const MemoryRequest &request, MemoryOutput &output) {
   return 0;
 }
 
-/// The state of a model by formula; its parameters lie as the rest of the strategy says.
-static int runModelState(const Arguments &asked, const MemoryRequest &request, StringRef reason,
-                         MemoryOutput &output) {
+/// What to compile for the parameters of a model as they lie before data parallelism divides them.
+static Arguments makeStateArguments(const Arguments &asked, const MemoryRequest &request) {
   Arguments arguments(asked);
   for (StringRef name : {"batch", "micro-batch", "microbatches", "dump-dir"})
     arguments.erase(name);
   if (request.dtypes.stored == memory::Dtype::F16)
     arguments.erase("dtype");
+  bool isHybrid = request.mesh && request.mesh->isHybrid();
+  bool canCompile =
+      isHybrid ? request.strategy && request.strategy->isHybrid && isKnown(*request.strategy)
+               : !request.strategy || isKnown(*request.strategy);
+  if (canCompile && !request.findsDevices)
+    return arguments;
+  // Any other division by data ranks has the same tensors as ddp over all of them.
+  std::vector<std::string> names = request.otherStrategies;
+  if (!arguments.has("strategy") && request.mesh && request.mesh->has("tp"))
+    names.push_back("tp");
+  names.insert(names.begin(), "ddp");
+  arguments.set("strategy", llvm::join(names, "+"));
   if (request.mesh) {
     arguments.set("mesh", request.mesh->describeFlat());
     arguments.erase("devices");
   }
-  if (arguments.has("strategy")) {
-    std::vector<std::string> names = request.otherStrategies;
-    if (request.strategy)
-      names.insert(names.begin(), "ddp");
-    arguments.set("strategy", llvm::join(names, "+"));
-  }
+  return arguments;
+}
+
+/// The state of a model by formula.
+static int runModelState(const Arguments &asked, const MemoryRequest &request, StringRef reason,
+                         MemoryOutput &output) {
+  Arguments arguments = makeStateArguments(asked, request);
   Compilation compilation(arguments, /*showsRemarks=*/false, Purpose::Parameters);
   if (!compilation.prepare() || failed(compilation.run("graph")))
     return 1;

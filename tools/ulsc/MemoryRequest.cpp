@@ -246,11 +246,18 @@ bool RequestReader::readMesh() {
   if (*devices > kMostDevices)
     return fail("--devices is " + Twine(*devices) + ", expected at most " + Twine(kMostDevices));
   std::string text = arguments.get("mesh");
+  bool namesHsdp = request.strategy && request.strategy->isHybrid;
   bool isHybrid = StringRef(text).contains("dp_replicate") ||
-                  StringRef(text).contains("dp_shard") ||
-                  (request.strategy && request.strategy->isHybrid);
+                  StringRef(text).contains("dp_shard") || (namesHsdp && !arguments.has("recipe"));
   if (!request.parameters && !request.findsDevices && !isHybrid)
     return true;
+  if (request.findsDevices && arguments.has("recipe") && text.empty())
+    return fail("--min-devices with --recipe needs --mesh, as tp=8 or dp=*: a recipe's own mesh "
+                "says how many devices there are");
+  if (request.findsDevices && isHybrid && !namesHsdp)
+    return fail("--mesh is \"" + text +
+                "\", whose axes are of hsdp, but --min-devices looks for "
+                "the size of dp; add --strategy hsdp, or take them out");
   request.mesh = parseMemoryMesh(text, *devices, request.findsDevices);
   return request.mesh && checkAxesOfStrategy();
 }

@@ -68,7 +68,7 @@ struct ModelTensor {
 /// A rank's part of `parameters` elements in one dimension over the `ranks` of `axes`.
 ModelTensor makeTensor(int64_t parameters, int64_t ranks, llvm::ArrayRef<std::string> axes);
 
-/// The parameters of an annotated module (stage `graph`).
+/// The parameters of an annotated module (from stage `graph` on), not split by flat axes.
 std::vector<ModelTensor> collectTensors(mlir::ModuleOp module);
 
 /// For the formula.

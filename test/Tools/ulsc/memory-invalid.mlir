@@ -46,6 +46,10 @@
 // SOUGHT: error: --devices 3 contradicts --min-devices, which looks for that number; take one out
 // RUN: not ulsc memory --params 70e9 --min-devices --device-memory 80e9 --mesh dp=3 2>&1 | FileCheck %s --check-prefix=FIXED
 // FIXED: error: --mesh is "dp=3": --min-devices looks for the size of dp; write dp=* or leave it out
+// RUN: not ulsc memory --params 70e9 --min-devices --device-memory 80e9 --mesh dp_replicate=2 2>&1 | FileCheck %s --check-prefix=REPLICATE
+// REPLICATE: error: --mesh is "dp_replicate=2", whose axes are of hsdp, but --min-devices looks for the size of dp; add --strategy hsdp, or take them out
+// RUN: not ulsc memory m.json --min-devices --device-memory 80e9 --recipe r.json 2>&1 | FileCheck %s --check-prefix=RECIPE
+// RECIPE: error: --min-devices with --recipe needs --mesh, as tp=8 or dp=*: a recipe's own mesh says how many devices there are
 // RUN: not ulsc memory --params 70e9 --min-devices --device-memory 80e9 --compare-dtype 2>&1 | FileCheck %s --check-prefix=QUESTIONS
 // QUESTIONS: error: --min-devices and --compare-dtype ask different things; take one out
 
