@@ -53,6 +53,20 @@ static Location getLocation(ArrayRef<dist::CollectiveOpInterface> members) {
   return NameLoc::get(StringAttr::get(members.front()->getContext(), source));
 }
 
+/// Moves the changes of shape in front of a reduction to where its gradient is final.
+static void hoistShapes(dist::CollectiveOpInterface reduction) {
+  SmallVector<Operation *> shapes;
+  Operation *op = reduction.getInputs().front().getDefiningOp();
+  for (; op && isa<ReshapeOp, PadOp>(op); op = op->getOperand(0).getDefiningOp())
+    shapes.push_back(op);
+  for (Operation *shape : llvm::reverse(shapes)) {
+    if (!op || op->getBlock() != shape->getBlock())
+      return;
+    shape->moveAfter(op);
+    op = shape;
+  }
+}
+
 static void bucket(Block &block) {
   llvm::MapVector<std::pair<Operation *, BucketKey>, SmallVector<dist::CollectiveOpInterface>>
       buckets;
@@ -66,6 +80,7 @@ static void bucket(Block &block) {
   }
   for (auto &[key, members] : buckets) {
     Operation *last = nullptr;
+    llvm::for_each(members, hoistShapes);
     for (dist::CollectiveOpInterface member : members)
       for (Value input : member.getInputs())
         if (!last || last->isBeforeInBlock(input.getDefiningOp()))

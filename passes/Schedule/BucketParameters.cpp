@@ -78,24 +78,31 @@ static void bucket(StepOp step) {
     bucket.gathers.push_back(collective);
     llvm::append_range(bucket.tail, tail);
   }
+  // In the order in which the last of their updates come.
+  SmallVector<Bucket *> order;
+  for (auto &[key, bucket] : buckets)
+    order.push_back(&bucket);
+  llvm::sort(order, [](Bucket *a, Bucket *b) {
+    return a->gathers.back()->isBeforeInBlock(b->gathers.back());
+  });
   // The assignments of a bucket wait for the gather behind it to start: two are under way.
   ArrayRef<Operation *> waiting;
   OpBuilder builder(step.getContext());
-  for (auto &[key, bucket] : buckets) {
+  for (Bucket *bucket : order) {
     SmallVector<std::string> sources;
-    for (dist::CollectiveOpInterface gather : bucket.gathers)
+    for (dist::CollectiveOpInterface gather : bucket->gathers)
       sources.push_back(getSource(gather));
-    Operation *next = bucket.gathers.back()->getNextNode();
-    while (llvm::is_contained(bucket.tail, next))
+    Operation *next = bucket->gathers.back()->getNextNode();
+    while (llvm::is_contained(bucket->tail, next))
       next = next->getNextNode();
-    for (Operation *op : bucket.tail)
+    for (Operation *op : bucket->tail)
       op->moveBefore(next);
-    builder.setInsertionPoint(bucket.tail.front());
+    builder.setInsertionPoint(bucket->tail.front());
     mergeCollectives(builder, NameLoc::get(builder.getStringAttr(joinSources(sources))),
-                     bucket.gathers);
+                     bucket->gathers);
     for (Operation *op : waiting)
-      op->moveBefore(bucket.tail.front());
-    waiting = bucket.tail;
+      op->moveBefore(bucket->tail.front());
+    waiting = bucket->tail;
   }
 }
 

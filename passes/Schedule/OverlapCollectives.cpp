@@ -133,10 +133,24 @@ void BlockScheduler::orderEffects(Operation *op) {
   }
 }
 
-/// Keeps gathered parameters and whole gradients from living longer than overlap needs.
+/// Whether an op copies this rank's part of a stored parameter.
+static bool slicesParameter(Operation *op) {
+  if (!isa<dist::LocalSliceOp>(op))
+    return false;
+  Operation *source = op->getOperand(0).getDefiningOp();
+  while (isa_and_nonnull<ReshapeOp, PadOp>(source))
+    source = source->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<MaterializeOp>(source);
+}
+
+/// Keeps gathered parameters, their parts and whole gradients from living longer than overlap
+/// needs.
 void BlockScheduler::limitLifetimes(Operation *op) {
   if (gathersParameters(op)) {
     depend(op, lastCall);
+  } else if (slicesParameter(op)) {
+    depend(op, lastCall);
+    depend(op, lastEffect);
   } else if (auto wait = dyn_cast<dist::WaitOp>(op)) {
     if (getStarted<dist::ReduceScatterOp>(wait.getHandle().getDefiningOp()))
       scatters.push_back({wait, numCalls});
