@@ -115,6 +115,52 @@ TEST_P(State, TrainsAsOneRank) {
     expectNear(actual.parameters, expected.parameters, tensor);
 }
 
+//===---------------------------------------------------------------------------------------===//
+// Files of split state
+//===---------------------------------------------------------------------------------------===//
+
+class StateFiles : public testing::Test {
+protected:
+  std::filesystem::path model = goldenDirectory("llama-bias-tied"), root;
+
+  std::filesystem::path compileFor(const std::string &mesh, const std::string &strategy) {
+    return compile(model, {"--seq", "16", "--batch", "12", "--dropout", "on", "--mesh", mesh,
+                           "--strategy", strategy});
+  }
+  std::vector<StepMetrics> runTo(int steps, const std::filesystem::path &program, int ranks,
+                                 const Words &more) {
+    Words arguments{"--data",    model / "tokens.bin",
+                    "--steps",   std::to_string(steps),
+                    "--dropout", "0.1",
+                    "--seed",    "5",
+                    "--weights", model / "model.safetensors"};
+    if (resumes(more))
+      arguments.resize(arguments.size() - 2);
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return train(program, ranks, arguments);
+  }
+  static bool resumes(const Words &words) { return !words.empty() && words[0] == "--resume"; }
+};
+
+TEST_F(StateFiles, ResumeIsBitwiseAndOnAnotherStrategy) {
+  root = scratchDirectory("state-resume");
+  std::filesystem::path zero3 = compileFor("dp=3", "zero3"),
+                        plain = compileFor("dp=2,tp=2", "ddp+tp");
+  std::vector<StepMetrics> whole = runTo(4, zero3, 3, {});
+  runTo(2, zero3, 3, {"--save", root / "saves"});
+  std::filesystem::path save = root / "saves" / "step-2";
+  std::vector<StepMetrics> same = runTo(4, zero3, 3, {"--resume", save}),
+                           other = runTo(4, plain, 4, {"--resume", save});
+  ASSERT_EQ(same.size(), 2u);
+  ASSERT_EQ(other.size(), 2u);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(same[i].loss, whole[i + 2].loss);
+    EXPECT_EQ(same[i].gradNorm, whole[i + 2].gradNorm);
+    EXPECT_LE(relativeDifference(other[i].loss, whole[i + 2].loss), 1e-5);
+    EXPECT_LE(relativeDifference(other[i].gradNorm, whole[i + 2].gradNorm), 1e-4);
+  }
+}
+
 /// Every legal combination, in an order that does not change.
 std::vector<Case> allCases() {
   std::vector<Case> all;
