@@ -200,7 +200,7 @@ bool Compilation::readBatch() {
   if (*micro * ranks > mostTokens / importOptions.seq)
     return !reportUsageError("a microbatch has " + Twine(*micro * ranks) + " sequences of " +
                              Twine(importOptions.seq) + " tokens; more than " + Twine(mostTokens) +
-                             " tokens are not supported");
+                             " tokens are not supported; take more --microbatches");
   importOptions.microBatch = *micro;
   importOptions.microbatches = *count;
   importOptions.dataRanks = ranks;

@@ -181,7 +181,7 @@ void ulsc::tool::printFit(MemoryOutput &output, const MemoryRequest &request,
                  (state < rank.total ? "about " : "") + formatDecimalBytes(total) +
                  (total <= memory ? ", which fits" : ", which is still too much"));
   else if (row.parts.empty())
-    output.print("more microbatches (--microbatches) or tensor parallelism (tp) make it smaller");
+    output.print("a smaller micro-batch, shorter sequences or a larger tp make it smaller");
   else
     output.print("more devices, divided by zero3 or tp, make it smaller");
 }

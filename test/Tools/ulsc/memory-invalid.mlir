@@ -85,4 +85,4 @@
 
 // A batch whose bytes no one could count.
 // RUN: not ulsc memory %S/../../../examples/llama-small --seq 1 --batch 1099511627776 2>&1 | FileCheck %s --check-prefix=TOKENS
-// TOKENS: error: a microbatch has 1099511627776 sequences of 1 tokens; more than 4294967296 tokens are not supported
+// TOKENS: error: a microbatch has 1099511627776 sequences of 1 tokens; more than 4294967296 tokens are not supported; take more --microbatches
