@@ -182,4 +182,76 @@ std::vector<PlanCase> planCases() {
 
 INSTANTIATE_TEST_SUITE_P(Models, MemoryPlan, testing::ValuesIn(planCases()));
 
+//===---------------------------------------------------------------------------------------===//
+// What ulsc memory says
+//===---------------------------------------------------------------------------------------===//
+
+/// Runs `ulsc COMMAND…` and reads the document it writes.
+json ask(Words words, const char *option, const fs::path &document) {
+  words.insert(words.begin(), fs::path(ULSC_BUILD_DIR) / "bin" / "ulsc");
+  words.insert(words.end(), {option, document});
+  Outcome outcome = run(words);
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+  return readJson(document);
+}
+
+/// The rows are those of the compilation's report, and the state among them is what the formula
+/// says, but for buffers that are rounded up to 64 bytes.
+void expectCommandTellsTheReport(const Words &flags) {
+  fs::path directory = scratchDirectory("memory-command");
+  Words compile{"compile", "--emit", "exec", "-o", directory / "exec.mlir"}, memory{"memory"};
+  compile.insert(compile.end(), flags.begin(), flags.end());
+  memory.insert(memory.end(), flags.begin(), flags.end());
+  json reported = ask(compile, "--report", directory / "report.json")["memory"][0];
+  json told = ask(memory, "--json", directory / "memory.json");
+  ASSERT_EQ(told["ranks"].size(), 1u);
+  json rank = told["ranks"][0];
+  EXPECT_EQ(rank["peak"], reported["peak"]);
+  EXPECT_EQ(int64_t(rank["last"]) + 1, told["mesh"]["devices"]);
+  int64_t lasting = 0;
+  for (auto &[name, row] : rank["rows"].items()) {
+    EXPECT_EQ(row["bytes"], reported[name]) << name;
+    int64_t parts = 0;
+    for (const json &part : row.value("parts", json::array())) {
+      parts += int64_t(part["bytes"]);
+      lasting += part.contains("transient") ? 0 : int64_t(part["bytes"]);
+    }
+    EXPECT_EQ(parts, row.contains("parts") ? int64_t(row["bytes"]) : 0) << name;
+  }
+  EXPECT_TRUE(rank["rows"]["optimizer"].contains("parts"));
+  int64_t plan = told["state"]["plan"], formula = told["state"]["formula"];
+  EXPECT_EQ(plan, lasting);
+  EXPECT_GE(plan, formula);
+  EXPECT_LE(plan, formula + formula / 100);
+}
+
+TEST_P(MemoryPlan, CommandTellsTheReport) {
+  const PlanCase &c = GetParam();
+  Words flags{fs::path(ULSC_SOURCE_DIR) / "test" / c.model,
+              "--seq",
+              c.seq,
+              "--batch",
+              "32",
+              "--microbatches",
+              c.microbatches};
+  if (!c.mesh.empty())
+    flags.insert(flags.end(), {"--mesh", c.mesh});
+  expectCommandTellsTheReport(flags);
+}
+
+/// Flat chunks of every tensor, of sizes that the ranks do not divide, are as the formula has them.
+/// The first stage is not among them: it holds its gradients whole for a part of the step only.
+TEST(MemoryOfSplitState, CommandTellsTheReport) {
+  for (const Words &strategy : {Words{"--strategy", "zero2", "--mesh", "dp=3"},
+                                Words{"--strategy", "zero3", "--mesh", "dp=3"},
+                                Words{"--strategy", "fsdp+tp", "--mesh", "dp=4,tp=2"},
+                                Words{"--strategy", "hsdp", "--mesh", "dp_replicate=2,dp_shard=3"}})
+    for (const char *model : {"llama", "gpt2"}) {
+      Words flags{goldenDirectory(model), "--seq", "32", "--batch", "24", "--microbatches", "2"};
+      flags.insert(flags.end(), strategy.begin(), strategy.end());
+      SCOPED_TRACE(std::string(model) + " " + strategy[1] + " " + strategy[3]);
+      expectCommandTellsTheReport(flags);
+    }
+}
+
 } // namespace

@@ -71,8 +71,8 @@ void Compilation::mentionRemarks() {
 // Options
 //===---------------------------------------------------------------------------------------===//
 
-Compilation::Compilation(const Arguments &arguments, bool showsRemarks)
-    : arguments(arguments), showsRemarks(showsRemarks) {}
+Compilation::Compilation(const Arguments &arguments, bool showsRemarks, Purpose purpose)
+    : arguments(arguments), purpose(purpose), showsRemarks(showsRemarks) {}
 Compilation::~Compilation() = default;
 
 bool Compilation::loadPlugins() {
@@ -136,7 +136,9 @@ bool Compilation::readOptions() {
   if (*most > 4096)
     return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
   threads = *most;
-  if (!arguments.has("seq"))
+  if (purpose == Purpose::Parameters && !arguments.has("seq"))
+    seq = 1;
+  else if (!arguments.has("seq"))
     return !reportUsageError("--seq is required: shapes are static; as --seq 1024");
   if (*seq > (int64_t(1) << 30))
     return !reportUsageError("--seq is " + Twine(*seq) + ", expected at most " +
@@ -155,6 +157,11 @@ bool Compilation::readOptions() {
 
 /// Solves batch = micro-batch × microbatches × data ranks for what was not given.
 bool Compilation::readBatch() {
+  if (purpose == Purpose::Parameters) {
+    importOptions.dataRanks = recipe.getDataRanks();
+    importOptions.dataAxes = recipe.getDataAxes();
+    return true;
+  }
   auto batch = arguments.getInteger("batch", 1, 0),
        micro = arguments.getInteger("micro-batch", 1, 0);
   auto count = arguments.getInteger("microbatches", 1, 0);
@@ -188,11 +195,12 @@ bool Compilation::readBatch() {
     *micro = *batch / (ranks * *count);
   if (!*count)
     *count = *batch / (ranks * *micro);
-  constexpr int64_t mostTokens = int64_t(1) << 40;
+  // Their bytes, summed over a block, must stay far from the end of 64 bits.
+  constexpr int64_t mostTokens = int64_t(1) << 32;
   if (*micro * ranks > mostTokens / importOptions.seq)
     return !reportUsageError("a microbatch has " + Twine(*micro * ranks) + " sequences of " +
                              Twine(importOptions.seq) + " tokens; more than " + Twine(mostTokens) +
-                             " tokens are not supported");
+                             " tokens are not supported; take more --microbatches");
   importOptions.microBatch = *micro;
   importOptions.microbatches = *count;
   importOptions.dataRanks = ranks;
@@ -244,14 +252,16 @@ bool Compilation::prepare() {
     recipe = *resolved;
   else
     return false;
-  llvm::errs() << recipe.describe();
+  if (purpose == Purpose::Step)
+    llvm::errs() << recipe.describe();
   if (!readBatch())
     return false;
   importOptions.vocabularyMultiple = recipe.getVocabularyMultiple();
   module = importModel(context.get(), arguments.positionals[0], importOptions);
   if (!module)
     return false;
-  llvm::errs() << report::countParameters(*module) << " parameters\n";
+  if (purpose == Purpose::Step)
+    llvm::errs() << report::countParameters(*module) << " parameters\n";
   addStageOptions();
   return true;
 }
@@ -270,6 +280,8 @@ void Compilation::printModule(raw_ostream &stream) {
 
 void Compilation::addSeconds(StringRef stage, double value) {
   seconds.emplace_back(stage.str(), value);
+  if (purpose != Purpose::Step)
+    return;
   std::string name = stage.str();
   name.append(name.size() < 10 ? 10 - name.size() : 1, ' ');
   llvm::errs() << name << llvm::formatv("{0:F2} s\n", value).str();

@@ -44,7 +44,7 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"memory-limit", "BYTES", "", "--report gives the memory of a rank after the stage exec"},
       {"allow", "WHICH", "", "see the collectives with ulsc explain"},
       {"cluster", "FILE", "", "costs are those of one machine now"},
-      {"params", "N", "", "compile a model's config.json"},
+      {"params", "N", "", "compile a model's config.json; ulsc memory takes it"},
       {"grad-dtype", "DTYPE", "", "gradients are f32"},
       {"param-dtype", "DTYPE", "", "parameters are stored in f32"},
   };
