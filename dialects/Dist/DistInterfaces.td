@@ -38,7 +38,12 @@ def PartitionOpInterface : OpInterface<"PartitionOpInterface"> {
       }],
       "mlir::LogicalResult", "partition",
       (ins "::ulsc::dist::PartitionState &":$state, "mlir::ValueRange":$operands,
-           "llvm::SmallVectorImpl<::ulsc::dist::PartitionedValue> &":$results)>
+           "llvm::SmallVectorImpl<::ulsc::dist::PartitionedValue> &":$results)>,
+    InterfaceMethod<[{
+        Whether the local form takes operands whose blocks are split flat as they lie; else they are gathered
+        for it.
+      }],
+      "bool", "takesFlatOperands", (ins), [{}], [{ return false; }]>
   ];
 }
 

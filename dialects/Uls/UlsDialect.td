@@ -40,6 +40,11 @@ def UlsDialect : Dialect {
     static constexpr llvm::StringLiteral kGradientDtypeAttrName = "uls.gradient_dtype";
     /// Dictionary of the module: how the global batch is cut (docs/pipeline.md).
     static constexpr llvm::StringLiteral kBatchAttrName = "uls.batch";
+    /// Dictionary of the module: `optimizer`, `gradients` and `parameters`, the mesh axes over which each is split (ZeRO),
+    /// and `origin`, who said so.
+    static constexpr llvm::StringLiteral kStorageAttrName = "uls.storage";
+    /// Unit attribute of the module: the backward of a microbatch uses the parameters that its forward gathered.
+    static constexpr llvm::StringLiteral kKeepsGatheredAttrName = "uls.keeps_gathered";
   }];
 }
 

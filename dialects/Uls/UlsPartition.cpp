@@ -205,6 +205,9 @@ LogicalResult SumRanksOp::partition(PartitionState &state, ValueRange operands,
 
 /// Gradients that are sharded over the same axes are summed together, so that each counts once and
 /// every set of axes costs one scalar.
+/// Squares of chunks are summed as those of blocks are; the padding of a chunk is zero.
+bool GlobalNormOp::takesFlatOperands() { return true; }
+
 LogicalResult GlobalNormOp::partition(PartitionState &state, ValueRange operands,
                                       SmallVectorImpl<PartitionedValue> &results) {
   OpBuilder &builder = state.builder;

@@ -203,9 +203,26 @@ LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (auto name : getParameters().getAsRange<StringAttr>())
     if (!lookup<ParamOp>(*this, FlatSymbolRefAttr::get(name), symbols))
       return failure();
+  if (!getResults().empty() && getResults().size() != getGradients().size())
+    return emitOpError() << "has " << getResults().size() << " results for "
+                         << getParameters().size() << " parameters; expected none or one for each";
+  if (!getValues().empty() && getValues().size() != getResults().size())
+    return emitOpError() << "reads " << getValues().size() << " values for " << getResults().size()
+                         << " results; expected none or one for each";
   if (rule.getRoles().size() + getScalars().size() != rule.getNumArguments())
     return emitOpError() << "passes " << getScalars().size() << " scalars to " << getRuleAttr()
                          << ", which takes " << rule.getNumArguments() - rule.getRoles().size();
+  return success();
+}
+
+LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto param = lookup<ParamOp>(*this, getParameterAttr(), symbols);
+  if (!param)
+    return failure();
+  Type element = llvm::cast<RankedTensorType>(getValue().getType()).getElementType();
+  if (element != param.getTensorType().getElementType())
+    return emitOpError() << "assigns " << getValue().getType() << " to " << getParameterAttr()
+                         << ", which is stored in " << param.getTensorType().getElementType();
   return success();
 }
 

@@ -112,7 +112,7 @@ def Uls_CountValidOp : Uls_Op<"count_valid", [Pure, DeclareOpInterfaceMethods<Sh
 }
 
 def Uls_GlobalNormOp : Uls_Op<"global_norm", [Pure, DeclareOpInterfaceMethods<ShardingRuleOpInterface>,
-                                              DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+                                              DeclareOpInterfaceMethods<PartitionOpInterface, ["takesFlatOperands"]>]> {
   let summary = "the 2-norm of all gradients together";
   let description = [{
     `√ Σ g²` over all elements of all operands, each logical parameter once: a sharded gradient's squares are summed over the ranks that hold
@@ -240,18 +240,40 @@ def Uls_UpdateOp : Uls_Op<"update", [AttrSizedOperandSegments, DeclareOpInterfac
     For each i, runs the rule on parameter `parameters[i]`, its gradient and its states (found as `<parameter>.<role>`), and writes the results
     back. Where the stored dtype differs from the master's, the stored value becomes the rounded master.
 
+    With results, the new stored values are the results, in the layout of gradients and states, and are not written: they go back by
+    `uls.assign` once they lie as the parameters do. A parameter without a master value is then read from `values`, one for each.
+
     Example:
     ```
     uls.update @sgd(%dw, %db) scalars (%clip) parameters ["w", "b"]
       : (tensor<4x8xf32>, tensor<8xf32>), (tensor<f32>)
+    %new = uls.update @sgd(%chunk) values (%old) scalars (%clip) parameters ["v"]
+      : (tensor<4xf32>) values (tensor<4xf32>), (tensor<f32>) -> tensor<4xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$rule, Variadic<AnyRankedTensor>:$gradients,
-                       Variadic<AnyRankedTensor>:$scalars, StrArrayAttr:$parameters);
+                       Variadic<AnyRankedTensor>:$values, Variadic<AnyRankedTensor>:$scalars,
+                       StrArrayAttr:$parameters);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $rule `(` $gradients `)` `scalars` `(` $scalars `)` `parameters` $parameters attr-dict
-    `:` `(` type($gradients) `)` `,` `(` type($scalars) `)`
+    $rule `(` $gradients `)` (`values` `(` $values^ `)`)? `scalars` `(` $scalars `)` `parameters` $parameters attr-dict
+    `:` `(` type($gradients) `)` (`values` `(` type($values)^ `)`)? `,` `(` type($scalars) `)` (`->` type($results)^)?
   }];
+}
+
+def Uls_AssignOp : Uls_Op<"assign", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "gives a parameter a new stored value";
+  let description = [{
+    The value is this rank's block in the parameter's dtype, as `uls.materialize` reads it. The end of an update whose results
+    lie otherwise than the parameter.
+
+    Example:
+    ```
+    uls.assign @"head.weight", %0 : tensor<256x16xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$parameter, AnyRankedTensor:$value);
+  let assemblyFormat = "$parameter `,` $value attr-dict `:` type($value)";
 }
 
 #endif // ULSC_DIALECTS_ULS_ULSTRAININGOPS_TD

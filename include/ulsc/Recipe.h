@@ -63,10 +63,19 @@ struct ParameterGroup {
   mlir::LocationAttr location;
 };
 
+/// The mesh axes over which each kind of storage is split, block by block (ZeRO).
+struct Storage {
+  AxisNames optimizer, gradients, parameters;
+  /// `strategy zero1`; empty when nothing is split.
+  std::string origin;
+  mlir::LocationAttr location;
+};
+
 struct Recipe {
   /// Major to minor.
   std::vector<std::pair<std::string, int64_t>> mesh;
   std::vector<AxisRule> rules;
+  Storage storage;
   std::vector<Pin> pins;
   std::vector<ParameterGroup> groups;
   std::vector<std::pair<std::string, mlir::LocationAttr>> frozen;

@@ -30,8 +30,8 @@ struct KnownAxis {
 /// Outermost to innermost, so that the ranks of a `tp` group are neighbours. Names of a user's own
 /// go before `tp`.
 static const KnownAxis kCanonical[] = {{"pp", "pipeline parallelism"},
-                                       {"dp_replicate", "hybrid sharded data parallelism"},
-                                       {"dp_shard", "sharded data parallelism"},
+                                       {"dp_replicate", ""},
+                                       {"dp_shard", ""},
                                        {"dp", ""},
                                        {"cp", "context parallelism"},
                                        {"tp", ""}};

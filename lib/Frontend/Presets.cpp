@@ -29,18 +29,16 @@ static const Preset kPresets[] = {
 #include "lib/Frontend/Presets.inc"
 };
 
-static const LaterStrategy kLater[] = {{"zero1", "sharded optimizer states"},
-                                       {"zero2", "sharded gradients"},
-                                       {"zero3", "sharded parameters"},
-                                       {"fsdp", "sharded parameters"},
-                                       {"hsdp", "hybrid sharded data parallelism"},
-                                       {"sp", "sequence parallelism"},
+static const LaterStrategy kLater[] = {{"sp", "sequence parallelism"},
                                        {"cp", "context parallelism"},
                                        {"ep", "expert parallelism"},
                                        {"pp", "pipeline parallelism"}};
 
+/// Another name of zero3.
+static constexpr StringLiteral kFsdp = "fsdp";
+
 std::vector<StringRef> ulsc::getStrategies() {
-  std::vector<StringRef> names;
+  std::vector<StringRef> names = {kFsdp};
   for (const Preset &preset : kPresets)
     names.push_back(preset.name);
   return names;
@@ -48,7 +46,7 @@ std::vector<StringRef> ulsc::getStrategies() {
 
 std::optional<JsonFile> ulsc::frontend::loadPreset(Location location, StringRef name) {
   for (const Preset &preset : kPresets)
-    if (preset.name == name)
+    if (preset.name == (name == kFsdp ? "zero3" : name))
       return JsonFile::parse(location.getContext(), ("strategy " + name).str(), preset.text);
   std::string supported = llvm::join(getStrategies(), ", ");
   for (const LaterStrategy &later : kLater)

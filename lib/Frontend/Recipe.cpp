@@ -76,6 +76,13 @@ std::string Recipe::describe() const {
   text += "\n";
   for (const AxisRule &rule : rules)
     text += "  " + rule.origin + "\n";
+  for (auto &[what, axes] :
+       {std::pair<StringRef, const AxisNames &>("optimizer", storage.optimizer),
+        {"gradients", storage.gradients},
+        {"parameters", storage.parameters}})
+    if (!axes.empty())
+      text += "  storage of " + what.str() + " over " + llvm::join(axes, "+") + " (" +
+              storage.origin + ")\n";
   for (const Pin &pin : pins)
     text += "  " + pin.origin + "\n";
   return text;
@@ -175,7 +182,7 @@ bool Resolver::addPreset(StringRef name) {
                    [&](const AxisRule &other) { return other.logicalAxis == rule.logicalAxis; });
     recipe.rules.push_back(std::move(rule));
   }
-  return true;
+  return readStorage(*preset, recipe.storage, source);
 }
 
 bool Resolver::resolveStrategy() {
@@ -198,10 +205,11 @@ bool Resolver::resolveStrategy() {
   if (!file)
     return true;
   const JsonFile &json = *file->json;
-  return readRules(
-      json, recipe.rules,
-      [&](StringRef path) { return "recipe line " + std::to_string(json.getLine(path)); },
-      /*isExplicit=*/true);
+  auto describe = [&](StringRef path) {
+    return "recipe line " + std::to_string(json.getLine(path));
+  };
+  bool isLegal = readRules(json, recipe.rules, describe, /*isExplicit=*/true);
+  return readStorage(json, recipe.storage, describe("/storage")) && isLegal;
 }
 
 bool Resolver::resolvePins() {
@@ -267,9 +275,10 @@ bool Resolver::checkMeshIsUsed() {
     if (found)
       continue;
     isUsed = false;
-    std::string fix = name == "dp"   ? "add ddp to the strategy"
-                      : name == "tp" ? "add tp to the strategy"
-                                     : "add a rule for it to a recipe";
+    std::string fix = name == "dp"              ? "add ddp to the strategy"
+                      : name.starts_with("dp_") ? "add hsdp to the strategy"
+                      : name == "tp"            ? "add tp to the strategy"
+                                                : "add a rule for it to a recipe";
     StringRef known = findMeantAxis(name);
     if (!known.empty() && !recipe.getAxisSize(known))
       fix += ", or did you mean " + known.str();
@@ -300,7 +309,13 @@ std::optional<Recipe> Resolver::run() {
     for (auto &entry : pin.named)
       isLegal &= checkAxisNames(pin.location, "the pin of " + pin.match, entry.second);
   }
-  if (!isLegal || !checkMeshIsUsed())
+  for (auto &[what, axes] :
+       {std::pair<StringRef, AxisNames &>("optimizer", recipe.storage.optimizer),
+        {"gradients", recipe.storage.gradients},
+        {"parameters", recipe.storage.parameters}})
+    if (!axes.empty())
+      isLegal &= checkAxisNames(recipe.storage.location, ("the storage of " + what).str(), axes);
+  if (!isLegal || !checkMeshIsUsed() || !checkStorage(recipe))
     return std::nullopt;
   return std::move(recipe);
 }

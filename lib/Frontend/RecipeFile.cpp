@@ -211,8 +211,8 @@ bool RecipeReader::run() {
         << "\"allow\", the communication contract, is not supported yet; take it out, and see the "
            "collectives with ulsc explain";
   checkKeys("",
-            {"description", "mesh", "mesh_order", "strategy", "rules", "sharding", "groups",
-             "frozen", "allow"},
+            {"description", "mesh", "mesh_order", "strategy", "rules", "storage", "sharding",
+             "groups", "frozen", "allow"},
             "a recipe");
   if (const llvm::json::Value *value = root->get("mesh"))
     readMesh(*value);

@@ -35,6 +35,11 @@ std::optional<Pin> parsePin(mlir::Location location, llvm::StringRef text);
 /// origin: `recipe line 3`.
 bool readRules(const JsonFile &file, std::vector<AxisRule> &rules,
                llvm::function_ref<std::string(llvm::StringRef path)> source, bool isExplicit);
+/// Reads the object `storage` of a recipe or preset over what `storage` has; `origin` says who
+/// speaks.
+bool readStorage(const JsonFile &file, Storage &storage, const std::string &origin);
+/// Refuses splits that no update could be computed on.
+bool checkStorage(const Recipe &recipe);
 /// Reads `null`, `"tp"` or `["dp", "tp"]`.
 bool readAxes(const JsonFile &file, llvm::StringRef path, const llvm::json::Value &value,
               AxisNames &axes);

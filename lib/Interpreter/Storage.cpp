@@ -161,8 +161,13 @@ LogicalResult Interpreter::collectStepResult(uls::StepOp step, StepResult &resul
   }
   for (auto &entry : updateGradients) {
     const Storage &stored = storage.find(entry.first())->second;
+    dist::ShardingAttr sharding = stored.sharding;
+    // A gradient lies as the states of its parameter, where it has any.
+    for (auto state : module.getOps<uls::StateOp>())
+      if (state.getParameter() == entry.first() && state.getSharding())
+        sharding = *state.getSharding();
     FailureOr<Tensor> value =
-        collect(step, entry.second, stored.sharding, stored.type.getShape(), entry.first());
+        collect(step, entry.second, sharding, stored.type.getShape(), entry.first());
     if (failed(value))
       return failure();
     result.gradients[entry.first().str()] = *value;

@@ -103,11 +103,13 @@ class Updater {
 public:
   Updater(uls::UpdateOp op, uls::UpdateRuleOp rule, Evaluation &e) : op(op), rule(rule), e(e) {}
 
-  LogicalResult update(StringRef parameter, Value gradient) {
+  LogicalResult update(unsigned index) {
+    StringRef parameter = llvm::cast<StringAttr>(op.getParameters()[index]).getValue();
     SmallVector<RuntimeValue> arguments, results;
     for (auto role : rule.getRoles().getAsValueRange<StringAttr>()) {
-      if (role == "gradient") {
-        arguments.push_back(flatten(e.getValue(gradient)));
+      if (role == "gradient" || (role == "parameter" && !op.getValues().empty())) {
+        Value operand = role == "gradient" ? op.getGradients()[index] : op.getValues()[index];
+        arguments.push_back(flatten(e.getValue(operand)));
         continue;
       }
       SmallVector<Tensor> *stored = find(parameter, role);
@@ -127,7 +129,7 @@ public:
     if (failed(ran))
       return failure();
     for (auto [role, result] : llvm::zip(rule.getUpdates().getAsValueRange<StringAttr>(), results))
-      if (failed(store(parameter, role, result)))
+      if (failed(store(index, parameter, role, result)))
         return failure();
     return success();
   }
@@ -158,19 +160,30 @@ private:
     return success();
   }
 
-  LogicalResult store(StringRef parameter, StringRef role, const RuntimeValue &value) {
+  /// The stored value of a master that just changed, for its dtype.
+  Tensor round(StringRef parameter, const Tensor &master) const {
+    auto param = e.interpreter.getSymbols().lookup<uls::ParamOp>(parameter);
+    auto type = llvm::dyn_cast<FloatType>(param.getTensorType().getElementType());
+    return e.interpreter.options.round && type ? master.round(type) : master;
+  }
+
+  LogicalResult store(unsigned index, StringRef parameter, StringRef role,
+                      const RuntimeValue &value) {
+    if (role == "parameter" && !op.getResults().empty()) {
+      auto shape = llvm::cast<RankedTensorType>(op.getResult(index).getType()).getShape();
+      for (int64_t rank = 0; rank < e.interpreter.getNumRanks(); ++rank)
+        e.set(op.getResult(index), rank, round(parameter, value.getTensor(rank).reshape(shape)));
+      if (!op.getValues().empty())
+        return success();
+    }
     SmallVector<Tensor> *stored = find(parameter, role);
     if (!stored)
       return op.emitOpError() << "finds no \"" << role << "\" of parameter \"" << parameter << "\"";
     SmallVector<Tensor> *compute = e.interpreter.findStored(parameter);
-    auto param = e.interpreter.getSymbols().lookup<uls::ParamOp>(parameter);
     for (auto [rank, tensor] : llvm::enumerate(*stored)) {
       tensor = value.getTensor(rank).reshape(tensor.getShape());
-      if (role != "parameter" || compute == stored)
-        continue;
-      auto type = llvm::dyn_cast<FloatType>(param.getTensorType().getElementType());
-      bool rounds = e.interpreter.options.round && type;
-      (*compute)[rank] = rounds ? tensor.round(type) : tensor;
+      if (role == "parameter" && compute != stored && op.getResults().empty())
+        (*compute)[rank] = round(parameter, tensor);
     }
     return success();
   }
@@ -186,11 +199,24 @@ static LogicalResult evaluateUpdate(uls::UpdateOp op, Evaluation &e) {
   if (!rule)
     return op.emitOpError() << "names " << op.getRuleAttr() << ", which is not a uls.update_rule";
   Updater updater(op, rule, e);
-  for (auto [name, gradient] :
-       llvm::zip_equal(op.getParameters().getAsValueRange<StringAttr>(), op.getGradients())) {
-    e.interpreter.updateGradients[name] = e.getValue(gradient);
-    if (failed(updater.update(name, gradient)))
+  for (auto [i, name] : llvm::enumerate(op.getParameters().getAsValueRange<StringAttr>())) {
+    e.interpreter.updateGradients[name] = e.getValue(op.getGradients()[i]);
+    if (failed(updater.update(i)))
       return failure();
+  }
+  return success();
+}
+
+static LogicalResult evaluateAssign(uls::AssignOp op, Evaluation &e) {
+  SmallVector<Tensor> *stored = e.interpreter.findStored(op.getParameter());
+  if (!stored)
+    return op.emitOpError() << "names " << op.getParameterAttr() << ", which has no stored value";
+  for (auto [rank, tensor] : llvm::enumerate(*stored)) {
+    const Tensor &value = e.get(op.getValue(), rank);
+    if (value.getShape() != tensor.getShape())
+      return op.emitOpError() << "gives a block of another shape than the stored one on rank "
+                              << rank;
+    tensor = value;
   }
   return success();
 }
@@ -228,4 +254,5 @@ void interpreter::registerTrainingEvaluators(Registry &registry) {
   registry.add<uls::ControlOp>(evaluateControl);
   registry.add<uls::ReportOp>(evaluateReport);
   registry.addGlobal<uls::UpdateOp>(evaluateUpdate);
+  registry.addGlobal<uls::AssignOp>(evaluateAssign);
 }

@@ -6,6 +6,7 @@
 
 #include "ulsc/Report.h"
 
+#include "dialects/Exec/ExecOps.h"
 #include "dialects/Uls/Uls.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -44,6 +45,42 @@ static bool isRepeatedPart(StringRef name) {
   return name.ends_with(".again") || name.contains(".again.");
 }
 
+namespace {
+/// Who uses a gathered value in a step, whatever lies between.
+struct GatherUses {
+  bool forward = false, backward = false, stored = false;
+  llvm::DenseSet<Value> seen;
+
+  void add(ValueRange values) {
+    for (Value value : values)
+      if (seen.insert(value).second)
+        for (Operation *user : value.getUsers())
+          add(user);
+  }
+  void add(Operation *user) {
+    if (auto call = llvm::dyn_cast<uls::CallOp>(user))
+      (isBackwardPart(call.getCallee()) || isRepeatedPart(call.getCallee()) ? backward : forward) =
+          true;
+    else if (llvm::isa<uls::AssignOp, exec::PutOp>(user))
+      stored = true;
+    else if (auto start = llvm::dyn_cast<dist::StartOp>(user->getParentOp()))
+      add(llvm::cast<dist::WaitOp>(*start.getHandle().user_begin()).getResults());
+    else
+      add(user->getResults());
+  }
+};
+} // namespace
+
+/// A gather of parameters belongs to the first part that uses it, one of new parameters to the
+/// step.
+static StringRef getPhaseOfGather(dist::CollectiveOpInterface gather) {
+  GatherUses uses;
+  uses.add(gather.getOutputs());
+  if (uses.forward || !(uses.stored || uses.backward))
+    return "forward";
+  return uses.stored ? "step" : "backward";
+}
+
 static StringRef getPhaseInBlock(uls::BlockOp block, Operation *op) {
   if (uls::ResultOp middle = block.getResultOp()) {
     Operation *ancestor = block.getEntry().findAncestorOpInBlock(*op);
@@ -63,6 +100,8 @@ StringRef ulsc::report::getPhase(dist::CollectiveOpInterface collective) {
   if (llvm::all_of(collective.getInputs().getTypes(),
                    [](Type type) { return llvm::cast<RankedTensorType>(type).getRank() == 0; }))
     return "step";
+  if (llvm::isa<dist::AllGatherOp>(*collective))
+    return getPhaseOfGather(collective);
   llvm::DenseSet<Value> seen;
   bool isOfGradients =
       llvm::any_of(collective.getInputs(), [&](Value input) { return isGradient(input, seen); });

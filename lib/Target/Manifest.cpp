@@ -186,6 +186,14 @@ private:
       dims.push_back(std::move(axes));
     }
     object["sharding"] = std::move(dims);
+    json::Array flat;
+    if (sharding)
+      for (StringAttr axis : sharding.getFlat()) {
+        flat.push_back(axis.getValue());
+        used.insert(axis.getValue());
+      }
+    if (!flat.empty())
+      object["flat"] = std::move(flat);
     json::Array replicated;
     if (mesh)
       for (dist::MeshAxisAttr axis : mesh.getAxes())
@@ -214,6 +222,10 @@ private:
   LogicalResult addTensors(json::Object &document) {
     json::Array tensors;
     SymbolTable symbols(module);
+    // Gradients lie as the states that they update.
+    llvm::DenseMap<uls::ParamOp, dist::ShardingAttr> updateShardings;
+    for (auto param : module.getOps<uls::ParamOp>())
+      updateShardings[param] = param.getShardingAttr();
     for (auto param : module.getOps<uls::ParamOp>())
       if (failed(
               addTensor(tensors, param, param.getSymName(), "parameter", param.getShardingAttr())))
@@ -222,6 +234,7 @@ private:
       auto param = symbols.lookup<uls::ParamOp>(state.getParameter());
       dist::ShardingAttr sharding =
           state.getShardingAttr() ? state.getShardingAttr() : param.getShardingAttr();
+      updateShardings[param] = sharding;
       if (failed(addTensor(tensors, param, state.getSymName(), state.getRole(), sharding)))
         return failure();
     }
@@ -229,7 +242,7 @@ private:
       std::string name = (param.getSymName() + ".gradient").str();
       if (!buffers.contains(name))
         continue;
-      if (failed(addTensor(tensors, param, name, "gradient", param.getShardingAttr())))
+      if (failed(addTensor(tensors, param, name, "gradient", updateShardings.lookup(param))))
         return failure();
     }
     document["tensors"] = std::move(tensors);

@@ -56,6 +56,7 @@ struct AnnotatePass : public ulsc::impl::AnnotatePassBase<AnnotatePass> {
 
 private:
   void addMesh(const Recipe &recipe);
+  void addStorage(const Storage &storage);
   LogicalResult checkBatch(const Recipe &recipe);
   LogicalResult annotate(uls::ParamOp param, const Recipe &recipe, Divisibility &divisibility);
   LogicalResult applyRules(uls::ParamOp param, const Recipe &recipe, Placement &placement);
@@ -89,6 +90,21 @@ void AnnotatePass::addMesh(const Recipe &recipe) {
     rules.push_back(builder.getNamedAttr(rule.logicalAxis, builder.getStrArrayAttr(names)));
   }
   getOperation()->setAttr("uls.rules", builder.getDictionaryAttr(rules));
+  addStorage(recipe.storage);
+}
+
+/// The recipe's `storage` for the pass that splits it, once propagation has given all the rest.
+void AnnotatePass::addStorage(const Storage &storage) {
+  if (storage.optimizer.empty())
+    return;
+  Builder builder(&getContext());
+  NamedAttrList entries;
+  for (auto &[key, axes] : {std::pair<StringRef, const AxisNames &>("optimizer", storage.optimizer),
+                            {"gradients", storage.gradients},
+                            {"parameters", storage.parameters}})
+    entries.set(key, builder.getStrArrayAttr(SmallVector<StringRef>(axes.begin(), axes.end())));
+  entries.set("origin", builder.getStringAttr(storage.origin));
+  getOperation()->setAttr(uls::UlsDialect::kStorageAttrName, entries.getDictionary(&getContext()));
 }
 
 /// Rows must come out even over the data ranks; they do when import knew the mesh.

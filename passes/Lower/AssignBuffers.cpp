@@ -133,7 +133,8 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
   /// What earlier passes of the stage take away must be gone.
   static LogicalResult checkLowered(ModuleOp module) {
     WalkResult result = module.walk([](Operation *op) -> WalkResult {
-      if (isa<uls::MaterializeOp, uls::BackwardOp, uls::UpdateOp, uls::UpdateRuleOp>(op))
+      if (isa<uls::MaterializeOp, uls::BackwardOp, uls::UpdateOp, uls::AssignOp, uls::UpdateRuleOp>(
+              op))
         return op->emitOpError("is left where values become buffers; run ulsc-lower-pipeline on a "
                                "module of stage scheduled");
       return WalkResult::advance();

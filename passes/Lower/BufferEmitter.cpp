@@ -173,9 +173,22 @@ Value BufferEmitter::createBuffer(exec::Category category, Type type, StringAttr
   return buffer.getResult();
 }
 
+/// Whether a value of the step is a gradient on its way to a scattered sum, or what a loop adds up.
+static bool isGradient(Value value) {
+  if (cast<RankedTensorType>(value.getType()).getRank() == 0)
+    return false;
+  auto isLoop = [](Operation *op) { return isa_and_nonnull<uls::MicrobatchesOp>(op); };
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isLoop(argument.getOwner()->getParentOp());
+  return isLoop(value.getDefiningOp()) ||
+         llvm::any_of(value.getUsers(), llvm::IsaPred<dist::ReduceScatterOp>);
+}
+
 exec::Category BufferEmitter::getCategory(const BufferClass &owner) {
   if (!isa<uls::StepOp>(body.getParentOp()))
     return exec::Category::Temporaries;
+  if (llvm::any_of(owner.values, isGradient))
+    return exec::Category::Gradients;
   for (Value value : owner.values) {
     Operation *producer = value.getDefiningOp();
     if (producer && isa<uls::CallOp>(producer))

@@ -54,12 +54,19 @@ struct LowerState : ulsc::impl::LowerStatePassBase<LowerState> {
     SmallVector<uls::UpdateOp> updates;
     step.walk([&](uls::MaterializeOp op) { materializations.push_back(op); });
     step.walk([&](uls::UpdateOp op) { updates.push_back(op); });
+    SmallVector<uls::AssignOp> assignments;
+    step.walk([&](uls::AssignOp op) { assignments.push_back(op); });
     for (uls::MaterializeOp op : materializations)
       lowerMaterialize(op, symbols);
     UpdateKernels kernels(symbols);
     for (uls::UpdateOp op : updates)
       if (failed(lowerUpdate(op, kernels, symbols)))
         return signalPassFailure();
+    for (uls::AssignOp op : assignments) {
+      OpBuilder builder(op);
+      exec::PutOp::create(builder, op.getLoc(), op.getValue(), op.getParameter());
+      op.erase();
+    }
   }
 
   /// The step reads its inputs where the runtime puts them.
@@ -93,9 +100,8 @@ struct LowerState : ulsc::impl::LowerStatePassBase<LowerState> {
   static LogicalResult lowerUpdate(uls::UpdateOp op, UpdateKernels &kernels, SymbolTable &symbols) {
     OpBuilder builder(op);
     auto rule = symbols.lookup<uls::UpdateRuleOp>(op.getRule());
-    for (auto [gradient, name] :
-         llvm::zip_equal(op.getGradients(), op.getParameters().getAsValueRange<StringAttr>()))
-      if (failed(kernels.apply(builder, rule, name, gradient, op.getScalars(), op)))
+    for (unsigned i = 0; i < op.getParameters().size(); ++i)
+      if (failed(kernels.apply(builder, rule, op, i)))
         return failure();
     op.erase();
     return success();

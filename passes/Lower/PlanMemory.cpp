@@ -166,27 +166,25 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
   }
 
   /// Bytes by category: each persistent buffer in its own; of the transient part, which buffers
-  /// share, the activations and what communication alone uses at most, and the rest as temporaries.
+  /// share, the gradients, the activations and what communication alone uses at most, and the rest
+  /// as temporaries.
   void addCategories(exec::FunctionOp function, int64_t persistentBytes, int64_t transientBytes) {
     std::map<exec::Category, int64_t> bytes;
-    SmallVector<memory::Lifetime> activations, communication;
+    std::map<exec::Category, SmallVector<memory::Lifetime>> shared;
     Lifetimes points(function);
     function.walk([&](exec::BufferOp buffer) {
       if (buffer->hasAttr("exec.persistent"))
         bytes[buffer.getCategory()] += memory::align(getBufferBytes(buffer));
-      else if (buffer.getCategory() == exec::Category::Activations)
-        activations.push_back(points.get(buffer));
-      else if (buffer.getCategory() == exec::Category::Communication)
-        communication.push_back(points.get(buffer));
+      else
+        shared[buffer.getCategory()].push_back(points.get(buffer));
     });
     int64_t rest = transientBytes;
-    auto take = [&](exec::Category category, ArrayRef<memory::Lifetime> lifetimes) {
-      int64_t share = std::min(rest, memory::getLargestLiveBytes(lifetimes));
+    for (exec::Category category : {exec::Category::Gradients, exec::Category::Activations,
+                                    exec::Category::Communication}) {
+      int64_t share = std::min(rest, memory::getLargestLiveBytes(shared[category]));
       bytes[category] += share;
       rest -= share;
-    };
-    take(exec::Category::Activations, activations);
-    take(exec::Category::Communication, communication);
+    }
     bytes[exec::Category::Temporaries] += rest;
     Builder builder(&getContext());
     SmallVector<NamedAttribute> entries;

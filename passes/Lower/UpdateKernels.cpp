@@ -84,9 +84,12 @@ exec::KernelOp UpdateKernels::getKernel(uls::UpdateRuleOp rule, ArrayRef<Type> i
   return kernel;
 }
 
-LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, StringRef parameter,
-                                   Value gradient, ValueRange scalars, Operation *update) {
+LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, uls::UpdateOp update,
+                                   unsigned index) {
   Location location = update->getLoc();
+  StringRef parameter = cast<StringAttr>(update.getParameters()[index]).getValue();
+  Value gradient = update.getGradients()[index];
+  ValueRange scalars = update.getScalars();
   auto param = symbols.lookup<uls::ParamOp>(parameter);
   auto gradientType = cast<RankedTensorType>(gradient.getType());
   int64_t count = gradientType.getNumElements();
@@ -104,7 +107,9 @@ LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, S
     names.push_back(isParameter && !masterState ? parameter.str()
                                                 : nameOf(isParameter ? "master" : role));
     Value value = gradient;
-    if (role != "gradient") {
+    if (isParameter && !update.getValues().empty()) {
+      value = update.getValues()[index];
+    } else if (role != "gradient") {
       auto state = symbols.lookup<uls::StateOp>(names.back());
       if (!state && !(isParameter && !masterState))
         return update->emitOpError("needs state '")
@@ -127,9 +132,20 @@ LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, S
     exec::PutOp::create(builder, location,
                         buildReshape(builder, location, value, gradientType.getShape()), name);
   };
-  for (auto [i, role] : llvm::enumerate(rule.getUpdates().getAsValueRange<StringAttr>()))
-    put(apply.getResult(i), names[llvm::find(roles, role) - roles.begin()]);
+  // A new stored value that lies otherwise than the parameter is handed on.
+  auto store = [&](Value value) {
+    if (update.getResults().empty())
+      return put(value, parameter);
+    update.getResult(index).replaceAllUsesWith(
+        buildReshape(builder, location, value, gradientType.getShape()));
+  };
+  for (auto [i, role] : llvm::enumerate(rule.getUpdates().getAsValueRange<StringAttr>())) {
+    if (role == "parameter" && !masterState)
+      store(apply.getResult(i));
+    else
+      put(apply.getResult(i), names[llvm::find(roles, role) - roles.begin()]);
+  }
   if (masterState)
-    put(apply.getResults().back(), parameter);
+    store(apply.getResults().back());
   return success();
 }

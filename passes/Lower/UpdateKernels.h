@@ -21,10 +21,10 @@ class UpdateKernels {
 public:
   explicit UpdateKernels(mlir::SymbolTable &symbols);
 
-  /// Reads the states of `parameter`, applies the rule and writes them back.
-  mlir::LogicalResult apply(mlir::OpBuilder &builder, uls::UpdateRuleOp rule,
-                            llvm::StringRef parameter, mlir::Value gradient,
-                            mlir::ValueRange scalars, mlir::Operation *update);
+  /// Reads the states of parameter `index` of `update`, applies the rule and writes them back, or
+  /// gives the users of a result the new stored value.
+  mlir::LogicalResult apply(mlir::OpBuilder &builder, uls::UpdateRuleOp rule, uls::UpdateOp update,
+                            unsigned index);
 
 private:
   exec::KernelOp getKernel(uls::UpdateRuleOp rule, llvm::ArrayRef<mlir::Type> inputs,

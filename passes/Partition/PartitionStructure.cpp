@@ -21,7 +21,12 @@ LogicalResult Partitioner::partitionMaterialize(uls::MaterializeOp op) {
   Layout stored =
       readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
   Operation *local = cloneLocal(op, {}, {stored});
-  finish(op->getResult(0), {local->getResult(0), stored});
+  auto type = llvm::cast<RankedTensorType>(op.getOutput().getType());
+  Layout wanted = getResultLayout(op, 0).withoutPartials();
+  ReshardCause cause = getCause(op.getOutput(), op);
+  cause.text = describeStorage("parameters", "gathered for their uses");
+  locals[op.getOutput()] =
+      resharder.reshard(builder, {local->getResult(0), stored}, wanted, type, cause);
   return success();
 }
 
@@ -126,25 +131,6 @@ LogicalResult Partitioner::partitionYield(Operation *op) {
       return op->emitOpError() << "value " << i << " should be left partial, " << mesh.write(layout)
                                << ", but is " << mesh.write(local.layout)
                                << "; run ulsc-propagate-shardings on this module";
-    operands.push_back(require(operand, layout));
-  }
-  cloneLocal(op, operands, {});
-  return success();
-}
-
-/// Gradients come complete and in the layout of the stored parameter.
-LogicalResult Partitioner::partitionUpdate(uls::UpdateOp op) {
-  SmallVector<Value> operands;
-  ArrayAttr parameters = op.getParameters();
-  for (OpOperand &operand : op->getOpOperands()) {
-    unsigned i = operand.getOperandNumber();
-    Layout layout = mesh.getReplicated(operand.get().getType());
-    if (i < parameters.size()) {
-      auto name = FlatSymbolRefAttr::get(llvm::cast<StringAttr>(parameters[i]));
-      auto param = symbols.lookupNearestSymbolFrom<uls::ParamOp>(op, name);
-      layout =
-          readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
-    }
     operands.push_back(require(operand, layout));
   }
   cloneLocal(op, operands, {});

@@ -111,18 +111,21 @@ LogicalResult Partitioner::partitionByRule(Operation *op, const dist::ShardingRu
   SmallVector<Value> operands;
   SmallVector<Layout> layouts, produced;
   AxisMask passed = 0;
+  auto itself = llvm::dyn_cast<dist::PartitionOpInterface>(op);
   for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
     Layout layout = apply(rule, rule.operands[i], axes);
     layout.sum = getPassingSums(rule, i, sums, axes);
     if (isZeroConstant(operand.get().getDefiningOp()))
       layout.sum = 0;
+    if (itself && itself.takesFlatOperands())
+      layout.flat = locals.lookup(operand.get()).layout.flat;
     passed |= layout.sum;
     operands.push_back(require(operand, layout));
     layouts.push_back(std::move(layout));
   }
   for (unsigned i = 0; i < rule.results.size(); ++i)
     produced.push_back(apply(rule, rule.results[i], axes));
-  if (llvm::isa<dist::PartitionOpInterface>(op))
+  if (itself)
     return partitionItself(op, rule, operands, layouts, produced, passed);
   for (auto [i, layout] : llvm::enumerate(produced)) {
     layout.sum = passed | getReducedAxes(rule, i, axes, FactorKind::Sum);
@@ -190,6 +193,7 @@ LogicalResult Partitioner::partition(Operation *op) {
       })
       .Case([&](uls::MicrobatchesOp loop) { return partitionLoop(loop); })
       .Case<uls::ResultOp, uls::YieldOp>([&](Operation *) { return partitionYield(op); })
+      .Case([&](uls::AccumulateOp accumulate) { return partitionAccumulate(accumulate); })
       .Case([&](uls::UpdateOp update) { return partitionUpdate(update); })
       .Default([&](Operation *) {
         std::optional<dist::ShardingRule> rule = dist::getShardingRule(op);

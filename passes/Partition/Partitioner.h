@@ -39,7 +39,14 @@ private:
                                     unsigned firstResult);
   mlir::LogicalResult partitionLoop(uls::MicrobatchesOp op);
   mlir::LogicalResult partitionYield(mlir::Operation *op);
+  mlir::LogicalResult partitionAccumulate(uls::AccumulateOp op);
   mlir::LogicalResult partitionUpdate(uls::UpdateOp op);
+  void updateRemote(uls::UpdateOp op, unsigned index, mlir::Value gradient,
+                    mlir::ValueRange scalars);
+  uls::ParamOp lookupParam(mlir::Operation *op, unsigned index);
+  /// How the states of a parameter lie, in which its update is computed; as the parameter without
+  /// one.
+  Layout getUpdateLayout(uls::UpdateOp op, uls::ParamOp param, bool &hasMaster);
 
   mlir::LogicalResult partitionByRule(mlir::Operation *op, const dist::ShardingRule &rule);
   mlir::LogicalResult partitionWhole(mlir::Operation *op);
@@ -58,6 +65,9 @@ private:
   /// Notes an op's result, resharded to what propagation decided.
   void finish(mlir::OpResult result, LocalValue produced);
   ReshardCause getCause(mlir::Value value, mlir::Operation *user) const;
+  /// "parameters stored over dp (strategy zero3), gathered for their uses"; empty where they are
+  /// not.
+  std::string describeStorage(llvm::StringRef kind, llvm::StringRef what) const;
 
   mlir::ModuleOp module;
   const Mesh &mesh;

@@ -29,6 +29,8 @@ StringAttr Resharder::describe(const ReshardStep &step, const ReshardCause &caus
     if (reasons)
       if (auto text = reasons.getAs<StringAttr>(mesh.getAxisName(axis)))
         texts.insert(text.getValue());
+  if (!isReduction && !cause.text.empty())
+    return StringAttr::get(mesh.attr.getContext(), cause.text);
   std::string joined = llvm::join(texts, "; ");
   if (isReduction && !texts.empty())
     return StringAttr::get(mesh.attr.getContext(), joined);
@@ -61,9 +63,8 @@ Value Resharder::unflatten(OpBuilder &builder, Value value, RankedTensorType typ
   return value;
 }
 
-Value Resharder::emitFlat(OpBuilder &builder, Value value, const ReshardStep &step,
+Value Resharder::emitFlat(OpBuilder &builder, Location loc, Value value, const ReshardStep &step,
                           RankedTensorType type, ArrayAttr axes, StringAttr cause) {
-  Location loc = value.getLoc();
   StringRef meshName = mesh.name.getValue();
   auto local = llvm::cast<RankedTensorType>(mesh.getLocalType(step.after, type));
   if (step.kind == ReshardStep::AllGather) {
@@ -85,7 +86,7 @@ Value Resharder::emitFlat(OpBuilder &builder, Value value, const ReshardStep &st
 
 Value Resharder::emit(OpBuilder &builder, Value value, const ReshardStep &step,
                       const Layout &before, RankedTensorType type, const ReshardCause &cause) {
-  Location loc = value.getLoc();
+  Location loc = cause.place ? Location(cause.place) : value.getLoc();
   SmallVector<Type> results{mesh.getLocalType(step.after, type)};
   SmallVector<Attribute> names;
   for (StringAttr name : mesh.getNames(step.axes))
@@ -94,7 +95,7 @@ Value Resharder::emit(OpBuilder &builder, Value value, const ReshardStep &step,
   StringRef meshName = mesh.name.getValue();
   StringAttr text = describe(step, cause);
   if (step.isFlat)
-    return emitFlat(builder, value, step, type, axes, text);
+    return emitFlat(builder, loc, value, step, type, axes, text);
   switch (step.kind) {
   case ReshardStep::AllReduce: {
     auto reduce = dist::AllReduceOp::create(builder, loc, results, step.reduction, value, meshName,

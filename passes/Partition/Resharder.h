@@ -26,6 +26,10 @@ struct ReshardCause {
   mlir::DictionaryAttr origins;
   /// Who asks, such as "model.norm: uls.rms_norm".
   std::string user;
+  /// What to say instead of who asks, where that tells more; may be empty.
+  std::string text = {};
+  /// Where the collectives belong in the model, where that is not where the value comes from.
+  mlir::LocationAttr place = {};
 };
 
 /// Writes the collectives of the cheapest plan, once per value and layout.
@@ -43,8 +47,9 @@ private:
                    const Layout &before, mlir::RankedTensorType type, const ReshardCause &cause);
   mlir::Value flatten(mlir::OpBuilder &builder, mlir::Value value, llvm::ArrayRef<uint8_t> axes);
   mlir::Value unflatten(mlir::OpBuilder &builder, mlir::Value value, mlir::RankedTensorType type);
-  mlir::Value emitFlat(mlir::OpBuilder &builder, mlir::Value value, const ReshardStep &step,
-                       mlir::RankedTensorType type, mlir::ArrayAttr axes, mlir::StringAttr cause);
+  mlir::Value emitFlat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                       const ReshardStep &step, mlir::RankedTensorType type, mlir::ArrayAttr axes,
+                       mlir::StringAttr cause);
   const ReshardPlan &getPlan(const Layout &from, const Layout &to, mlir::RankedTensorType type);
   mlir::StringAttr describe(const ReshardStep &step, const ReshardCause &cause) const;
 

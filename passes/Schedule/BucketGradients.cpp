@@ -1,16 +1,14 @@
-//===- BucketGradients.cpp - One reduction per block call
-//------------------------------------------===//
+//===- BucketGradients.cpp - One reduction per block call -------------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===---------------------------------------------------------------------------------------===//
 
-#include "dialects/Dist/Dist.h"
-#include "dialects/Uls/Uls.h"
+#include "passes/Schedule/Buckets.h"
 #include "passes/Schedule/Passes.h"
 
+#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 #define DEBUG_TYPE "ulsc-bucket-gradients"
 
@@ -28,84 +26,77 @@ class BucketGradients : public ulsc::impl::BucketGradientsPassBase<BucketGradien
 public:
   void runOnOperation() override;
 };
-
-/// What one collective may carry: operands that become final in one call, reduced alike.
-using BucketKey = std::tuple<Operation *, ArrayAttr, dist::Reduction>;
 } // namespace
 
-/// The call that adds to a gradient last, or null when the value is no accumulated gradient.
-static Operation *getLastContributor(Value gradient) {
-  auto accumulate = gradient.getDefiningOp<AccumulateOp>();
-  if (!accumulate)
-    return nullptr;
-  return accumulate.getValue().getDefiningOp<CallOp>();
-}
-
-/// "a, b, c" without repetition, in order.
-static StringAttr joinCauses(ArrayRef<dist::AllReduceOp> members) {
-  SmallVector<StringRef> causes;
-  for (dist::AllReduceOp member : members)
-    if (StringAttr cause = member.getCauseAttr();
-        cause && !llvm::is_contained(causes, cause.getValue()))
-      causes.push_back(cause.getValue());
-  if (causes.empty())
-    return {};
-  return StringAttr::get(members.front()->getContext(), llvm::join(causes, "; "));
-}
-
-/// Where the members come from: the module that all their causes begin with, "model.layers.*", or
-/// all of them, "model.norm, lm_head".
-static Location getSource(ArrayRef<dist::AllReduceOp> members) {
-  SmallVector<StringRef> sources;
-  for (dist::AllReduceOp member : members)
-    if (StringAttr cause = member.getCauseAttr())
-      if (StringRef source = cause.getValue().split(": ").first;
-          !llvm::is_contained(sources, source))
-        sources.push_back(source);
-  if (sources.empty())
-    return dist::AllReduceOp(members.front()).getLoc();
-  StringRef common = sources.front();
-  auto isInside = [&](StringRef source) {
-    return source == common || source.starts_with((common + ".").str());
-  };
-  while (common.contains('.') && !llvm::all_of(sources, isInside))
-    common = common.rsplit('.').first;
-  std::string name = common.contains('.') ? common.str() : llvm::join(sources, ", ");
-  return NameLoc::get(StringAttr::get(members.front()->getContext(), name));
-}
-
-static void merge(ArrayRef<dist::AllReduceOp> members) {
-  SmallVector<Value> inputs;
-  Operation *last = nullptr;
-  for (dist::AllReduceOp member : members) {
-    llvm::append_range(inputs, member.getInputs());
-    for (Value input : member.getInputs())
-      if (!last || last->isBeforeInBlock(input.getDefiningOp()))
-        last = input.getDefiningOp();
+/// Whether what is reduced was accumulated, or will be: then it is a parameter's gradient.
+static bool isGradient(dist::CollectiveOpInterface reduction) {
+  Value value = reduction.getInputs().front();
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<AccumulateOp>(op))
+      return true;
+    if (!isa<ReshapeOp, PadOp>(op))
+      break;
+    value = op->getOperand(0);
   }
-  OpBuilder builder(last->getContext());
-  builder.setInsertionPointAfter(last);
-  dist::AllReduceOp first = members.front();
-  auto merged = dist::AllReduceOp::create(
-      builder, getSource(members), ValueRange(inputs).getTypes(), first.getReductionAttr(), inputs,
-      first.getMeshAttr(), first.getAxesAttr(), joinCauses(members));
-  unsigned next = 0;
-  for (dist::AllReduceOp member : members)
-    for (Value output : member.getOutputs())
-      output.replaceAllUsesWith(merged.getOutputs()[next++]);
-  for (dist::AllReduceOp member : members)
-    member.erase();
+  return llvm::all_of(reduction.getOutputs().front().getUsers(), llvm::IsaPred<AccumulateOp>);
+}
+
+/// Sources are in the causes: "model.layers.*.mlp: contraction of batch, …".
+static Location getLocation(ArrayRef<dist::CollectiveOpInterface> members) {
+  SmallVector<std::string> sources;
+  for (dist::CollectiveOpInterface member : members)
+    if (StringAttr cause = member.getCauseAttr())
+      sources.push_back(cause.getValue().split(": ").first.str());
+  std::string source = joinSources(sources);
+  if (source.empty())
+    return members.front()->getLoc();
+  return NameLoc::get(StringAttr::get(members.front()->getContext(), source));
+}
+
+/// Moves the changes of shape in front of a reduction to where its gradient is final.
+static void hoistShapes(dist::CollectiveOpInterface reduction) {
+  SmallVector<Operation *> shapes;
+  Operation *op = reduction.getInputs().front().getDefiningOp();
+  for (; op && isa<ReshapeOp, PadOp>(op); op = op->getOperand(0).getDefiningOp())
+    shapes.push_back(op);
+  for (Operation *shape : llvm::reverse(shapes)) {
+    if (!op || op->getBlock() != shape->getBlock())
+      return;
+    shape->moveAfter(op);
+    op = shape;
+  }
+}
+
+static void bucket(Block &block) {
+  llvm::MapVector<std::pair<Operation *, BucketKey>, SmallVector<dist::CollectiveOpInterface>>
+      buckets;
+  for (auto reduction : block.getOps<dist::CollectiveOpInterface>()) {
+    if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(*reduction) ||
+        reduction.getInputs().size() != 1 || !isGradient(reduction))
+      continue;
+    CallOp contributor = getContributor(reduction.getInputs().front());
+    if (contributor && contributor->getBlock() == &block)
+      buckets[{contributor, getBucketKey(reduction)}].push_back(reduction);
+  }
+  for (auto &[key, members] : buckets) {
+    Operation *last = nullptr;
+    llvm::for_each(members, hoistShapes);
+    for (dist::CollectiveOpInterface member : members)
+      for (Value input : member.getInputs())
+        if (!last || last->isBeforeInBlock(input.getDefiningOp()))
+          last = input.getDefiningOp();
+    OpBuilder builder(last->getContext());
+    builder.setInsertionPointAfter(last);
+    mergeCollectives(builder, getLocation(members), members);
+  }
+  // What used the first member's result may stand before the bucket.
+  if (!buckets.empty())
+    sortTopologically(&block);
 }
 
 void BucketGradients::runOnOperation() {
   for (auto step : getOperation().getOps<StepOp>()) {
-    llvm::MapVector<BucketKey, SmallVector<dist::AllReduceOp>> buckets;
-    for (auto reduce : step.getEntry().getOps<dist::AllReduceOp>()) {
-      Operation *contributor = getLastContributor(reduce.getInputs().front());
-      if (reduce.getInputs().size() == 1 && contributor)
-        buckets[{contributor, reduce.getAxesAttr(), reduce.getReduction()}].push_back(reduce);
-    }
-    for (auto &[key, members] : buckets)
-      merge(members);
+    step.walk([](MicrobatchesOp loop) { bucket(loop.getBody().front()); });
+    bucket(step.getEntry());
   }
 }

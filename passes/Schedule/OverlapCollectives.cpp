@@ -44,6 +44,10 @@ private:
   /// them.
   enum Class { Start, LeadsToStart, Other, Wait };
 
+  void depend(Operation *op, Operation *on);
+  void dependOnSources(Operation *op);
+  void orderEffects(Operation *op);
+  void limitLifetimes(Operation *op);
   void collectDependences();
   void markLeadingToStarts();
   Class classify(Operation *op) const;
@@ -54,6 +58,11 @@ private:
   llvm::DenseMap<Operation *, SmallVector<Operation *>> users;
   llvm::DenseMap<Operation *, unsigned> pending;
   llvm::DenseSet<Operation *> leadsToStart;
+  Operation *lastEffect = nullptr, *lastStart = nullptr, *lastCall = nullptr;
+  SmallVector<Operation *> reads;
+  /// Waits for scattered gradients, with the number of calls in front of them.
+  SmallVector<std::pair<Operation *, unsigned>> scatters;
+  unsigned numCalls = 0;
 };
 } // namespace
 
@@ -75,46 +84,97 @@ static void splitCollectives(Block &block) {
   }
 }
 
+void BlockScheduler::depend(Operation *op, Operation *on) {
+  if (!on)
+    return;
+  users[on].push_back(op);
+  ++pending[op];
+}
+
+void BlockScheduler::dependOnSources(Operation *op) {
+  llvm::SmallPtrSet<Operation *, 8> sources;
+  op->walk([&](Operation *nested) {
+    for (Value operand : nested->getOperands())
+      if (Operation *source = operand.getDefiningOp();
+          source && source->getBlock() == &block && source != op)
+        sources.insert(source);
+  });
+  for (Operation *source : sources)
+    depend(op, source);
+}
+
+/// The collective in a start, if it is one of `Kind`.
+template <typename Kind>
+static Kind getStarted(Operation *op) {
+  auto start = dyn_cast<dist::StartOp>(op);
+  return start ? dyn_cast<Kind>(start.getCollective()) : Kind();
+}
+
+/// Whether a start gathers stored parameters.
+static bool gathersParameters(Operation *op) {
+  auto gather = getStarted<dist::AllGatherOp>(op);
+  return gather && llvm::all_of(gather.getInputs(),
+                                [](Value input) { return input.getDefiningOp<MaterializeOp>(); });
+}
+
+/// Starts keep their order, which makes it the same on all ranks; so do effects on the control
+/// block and state. Waits and loops only read what they are given.
+void BlockScheduler::orderEffects(Operation *op) {
+  if (isa<MaterializeOp>(op)) {
+    reads.push_back(op);
+  } else if (isa<dist::StartOp>(op)) {
+    depend(op, lastStart);
+    lastStart = op;
+  } else if (isa<ReportOp, UpdateOp, AssignOp>(op)) {
+    depend(op, lastEffect);
+    lastEffect = op;
+    for (Operation *read : reads)
+      depend(op, read);
+    reads.clear();
+  }
+}
+
+/// Whether an op copies this rank's part of a stored parameter.
+static bool slicesParameter(Operation *op) {
+  if (!isa<dist::LocalSliceOp>(op))
+    return false;
+  Operation *source = op->getOperand(0).getDefiningOp();
+  while (isa_and_nonnull<ReshapeOp, PadOp>(source))
+    source = source->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<MaterializeOp>(source);
+}
+
+/// Keeps gathered parameters, their parts, whole gradients and what repeated calls give from living
+/// longer than overlap needs.
+void BlockScheduler::limitLifetimes(Operation *op) {
+  if (gathersParameters(op)) {
+    depend(op, lastCall);
+  } else if (slicesParameter(op)) {
+    depend(op, lastCall);
+    depend(op, lastEffect);
+  } else if (auto wait = dyn_cast<dist::WaitOp>(op)) {
+    if (getStarted<dist::ReduceScatterOp>(wait.getHandle().getDefiningOp()))
+      scatters.push_back({wait, numCalls});
+  } else if (isa<CallOp>(op)) {
+    while (!scatters.empty() && scatters.front().second < numCalls) {
+      depend(op, scatters.front().first);
+      scatters.erase(scatters.begin());
+    }
+    if (op->hasAttr(kRepeatedAttr))
+      depend(op, lastCall);
+    lastCall = op;
+    ++numCalls;
+  }
+}
+
 void BlockScheduler::collectDependences() {
-  Operation *lastEffect = nullptr, *lastStart = nullptr, *lastCall = nullptr;
-  SmallVector<Operation *> reads;
-  auto depend = [&](Operation *op, Operation *on) {
-    users[on].push_back(op);
-    ++pending[op];
-  };
   for (Operation &op : block.without_terminator()) {
     position[&op] = ops.size();
     ops.push_back(&op);
     pending[&op] += 0;
-    llvm::SmallPtrSet<Operation *, 8> sources;
-    op.walk([&](Operation *nested) {
-      for (Value operand : nested->getOperands())
-        if (Operation *source = operand.getDefiningOp();
-            source && source->getBlock() == &block && source != &op)
-          sources.insert(source);
-    });
-    for (Operation *source : sources)
-      depend(&op, source);
-    // Starts keep their order, which makes it the same on all ranks; so do effects on the control
-    // block and state. Waits and loops only read what they are given.
-    if (isa<CallOp>(op)) {
-      if (lastCall && op.hasAttr(kRepeatedAttr) && !sources.contains(lastCall))
-        depend(&op, lastCall);
-      lastCall = &op;
-    } else if (isa<MaterializeOp>(op)) {
-      reads.push_back(&op);
-    } else if (isa<dist::StartOp>(op)) {
-      if (lastStart)
-        depend(&op, lastStart);
-      lastStart = &op;
-    } else if (isa<ReportOp, UpdateOp>(op)) {
-      if (lastEffect)
-        depend(&op, lastEffect);
-      lastEffect = &op;
-      for (Operation *read : reads)
-        depend(&op, read);
-      reads.clear();
-    }
+    dependOnSources(&op);
+    orderEffects(&op);
+    limitLifetimes(&op);
   }
 }
 

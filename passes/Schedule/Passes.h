@@ -6,7 +6,10 @@
 #ifndef ULSC_PASSES_SCHEDULE_PASSES_H
 #define ULSC_PASSES_SCHEDULE_PASSES_H
 
+#include "passes/Schedule/RecomputePolicy.h"
+
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassOptions.h"
 
 namespace mlir {
 class OpPassManager;
@@ -20,9 +23,15 @@ namespace ulsc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Schedule/Passes.h.inc"
 
-struct ScheduleOptions {
-  /// The text of a `RecomputePolicy`.
-  std::string recompute;
+/// `recompute` is the text of a `RecomputePolicy`.
+struct ScheduleOptions : mlir::PassPipelineOptions<ScheduleOptions> {
+  Option<bool> reshardAfterForward{
+      *this, "reshard-after-forward",
+      llvm::cl::desc("whether the backward gathers parameters again that the forward gathered"),
+      llvm::cl::init(true)};
+  Option<std::string> recompute{*this, "recompute",
+                                llvm::cl::desc("what is computed again instead of kept"),
+                                llvm::cl::init(kDefaultRecompute.str())};
 };
 
 /// Adds the passes from stage `local` to stage `scheduled`.

@@ -96,13 +96,79 @@ def PeelLastMicrobatchPass : Pass<"ulsc-peel-last-microbatch", "mlir::ModuleOp">
   let dependentDialects = ["::ulsc::uls::UlsDialect", "::mlir::arith::ArithDialect"];
 }
 
+def PlaceGathersPass : Pass<"ulsc-place-gathers", "mlir::ModuleOp"> {
+  let summary = "gather stored parameters where blocks use them";
+  let description = [{
+    Requires: cut blocks (`ulsc-cut-joint-blocks`), and parameters that are stored split (`ulsc-shard-storage`) and gathered at the
+    beginning of the step.
+
+    Changes: each call gets a gather of its own for the parameters that it takes: a unit of ZeRO stage 3 is what one call takes, so that
+    embedding and head are units, and a table that both use is gathered for each. The parameters of a unit travel as one collective per dtype,
+    each rank's chunk of one after the other's. It stands in front of the call ahead: one unit is gathered while another computes.
+    A call that follows right behind one with the same unit shares its gather, as the head's backward does.
+    Without `reshard-after-forward` the backward of a microbatch uses what its forward gathered.
+
+    Leaves: no gathered parameter lives across a call that does not take it, but for one unit ahead.
+
+    Before:
+    ```
+    %w = uls.materialize @w : tensor<4xf32>
+    %g = dist.all_gather %w dims [0] over @mesh ["dp"] : (tensor<4xf32>) -> tensor<8xf32>
+    %l:2 = uls.microbatches 2 iter(%x, %y) : … {
+      %a = uls.call @embed.fwd(%i) : …
+      %b = uls.call @layer.fwd(%a, %g) : …
+    ```
+    After:
+    ```
+    %l:2 = uls.microbatches 2 iter(%x, %y) : … {
+      %w = uls.materialize @w : tensor<4xf32>
+      %g = dist.all_gather %w dims [0] over @mesh ["dp"] : (tensor<4xf32>) -> tensor<8xf32>
+      %a = uls.call @embed.fwd(%i) : …
+      %b = uls.call @layer.fwd(%a, %g) : …
+    ```
+  }];
+  let options = [
+    Option<"reshardAfterForward", "reshard-after-forward", "bool", "true",
+           "Whether the backward gathers parameters again that the forward gathered">
+  ];
+  let dependentDialects = ["::ulsc::dist::DistDialect"];
+}
+
+def BucketParametersPass : Pass<"ulsc-bucket-parameters", "mlir::ModuleOp"> {
+  let summary = "gather each block's new parameters in one collective";
+  let description = [{
+    Requires: updates whose results are gathered and assigned (ZeRO stages 1 and 2).
+
+    Changes: gathers of parameters that one block call takes become one collective per dtype, right behind the last of their updates. The
+    assignments of a unit stand behind the gather of the next one, so that no more than two are under way.
+
+    Leaves: one gather per unit and dtype.
+
+    Before:
+    ```
+    %a = dist.all_gather %u dims [0] over @mesh ["dp"] : (tensor<4xf32>) -> tensor<8xf32>
+    uls.assign @a, %a : tensor<8xf32>
+    %b = dist.all_gather %v dims [0] over @mesh ["dp"] : (tensor<2xf32>) -> tensor<4xf32>
+    uls.assign @b, %b : tensor<4xf32>
+    ```
+    After:
+    ```
+    %a, %b = dist.all_gather %u, %v dims [0, 0] over @mesh ["dp"] : (tensor<4xf32>, tensor<2xf32>) -> (tensor<8xf32>, tensor<4xf32>)
+    uls.assign @a, %a : tensor<8xf32>
+    uls.assign @b, %b : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::ulsc::dist::DistDialect"];
+}
+
 def BucketGradientsPass : Pass<"ulsc-bucket-gradients", "mlir::ModuleOp"> {
   let summary = "reduce each block's gradients in one collective";
   let description = [{
     Requires: the last microbatch behind the loop (`ulsc-peel-last-microbatch`).
 
-    Changes: all-reduces of the step over the same axes whose operands become final in the same backward call become one collective with
-    several operands, placed right behind the last of them.
+    Changes: all-reduces and reduce-scatters of gradients over the same axes whose operands become final in the same backward call become one
+    collective with several operands, placed right behind the last of them; those inside the loop, too, where each microbatch scatters
+    its gradients (ZeRO stages 2 and 3).
 
     Leaves: one reduction per block call and set of axes; a tied parameter belongs to the call that adds to it last.
 
@@ -126,8 +192,10 @@ def OverlapCollectivesPass : Pass<"ulsc-overlap-collectives", "mlir::ModuleOp"> 
 
     Changes: each collective becomes `dist.start` and `dist.wait`. The ops of each block are reordered: what a collective needs comes first, its
     start follows at once, then work that does not need its result, and the wait stands before the first use. Within one communicator the order of
-    starts is that of the collectives before, the same on every rank. A forward call that is made again (`uls.again`) stays behind the call before
-    it, whatever it needs: earlier, its results would only take memory.
+    starts is that of the collectives before, the same on every rank. What makes values live long is held back: a gather of stored
+    parameters does not start before the call that it stood behind, and a scatter of gradients is waited for at the second call behind
+    its start. A forward call that is made again (`uls.again`) stays behind the call before it, whatever it needs: earlier, its results
+    would only take memory.
 
     Leaves: no collective outside `dist.start`.
   }];

@@ -30,12 +30,12 @@ public:
 };
 } // namespace
 
-/// Whether a collective reduces what the loop gives.
-static bool feedsCollective(MicrobatchesOp loop) {
-  for (Operation *user : loop->getUsers())
-    if (isa<dist::CollectiveOpInterface>(user))
-      return true;
-  return false;
+/// Whether a collective reduces what these ops give, maybe flattened.
+static bool feedsCollective(Operation *op) {
+  return llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<dist::CollectiveOpInterface>(user) ||
+           (isa<ReshapeOp, PadOp>(user) && feedsCollective(user));
+  });
 }
 
 static void peel(MicrobatchesOp loop) {

@@ -16,24 +16,15 @@ void ulsc::buildSchedulePipeline(mlir::OpPassManager &pm, const ScheduleOptions 
   pm.addPass(createEnterStagePass("local", "scheduled"));
   pm.addPass(createRepeatForwardPass({options.recompute}));
   pm.addPass(createCutJointBlocksPass({options.recompute}));
+  pm.addPass(createPlaceGathersPass({options.reshardAfterForward}));
   // Buckets need the last microbatch in the open, and overlap needs the buckets.
   pm.addPass(createPeelLastMicrobatchPass());
   pm.addPass(createBucketGradientsPass());
+  pm.addPass(createBucketParametersPass());
   pm.addPass(createOverlapCollectivesPass());
 }
 
-namespace {
-struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
-  Option<std::string> recompute{*this, "recompute",
-                                llvm::cl::desc("what is computed again instead of kept"),
-                                llvm::cl::init(ulsc::kDefaultRecompute.str())};
-};
-} // namespace
-
 void ulsc::registerSchedulePipeline() {
-  mlir::PassPipelineRegistration<PipelineOptions>(
-      "ulsc-schedule-pipeline", "from stage local to stage scheduled",
-      [](mlir::OpPassManager &pm, const PipelineOptions &options) {
-        buildSchedulePipeline(pm, {options.recompute});
-      });
+  mlir::PassPipelineRegistration<ScheduleOptions>(
+      "ulsc-schedule-pipeline", "from stage local to stage scheduled", buildSchedulePipeline);
 }

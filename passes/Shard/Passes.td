@@ -40,6 +40,33 @@ def PropagateShardingsPass : Pass<"ulsc-propagate-shardings", "::mlir::ModuleOp"
   let dependentDialects = ["::ulsc::dist::DistDialect"];
 }
 
+def ShardStoragePass : Pass<"ulsc-shard-storage", "::mlir::ModuleOp"> {
+  let summary = "splits stored state over data axes (ZeRO)";
+  let description = [{
+    Ranks along data axes would hold the same optimizer states, gradients and parameters (Rajbhandari et al. 2020). `uls.storage` of the
+    module says over which axes each of the three is split; a value's block, as the other axes leave it, is flattened, padded to a
+    multiple of the ranks and cut into chunks (`flat` of `#dist.sharding`). `optimizer` is ZeRO stage 1, `gradients` with it stage 2,
+    `parameters` with both stage 3. Gathers and scatters follow from the layouts when the module is partitioned.
+
+    Requires: `ulsc-propagate-shardings` has run.
+    Changes: shardings of `uls.state` (optimizer) and `uls.param` (parameters), `dist.shardings` of what accumulates gradients (gradients).
+    Leaves: a `dist.reshard` to the layout of the states on each gradient that lies otherwise, before norm and update.
+
+    Before:
+    ```
+    %n = uls.global_norm %loop#1 : tensor<8x4xf32> -> tensor<f32>
+    uls.update @sgd(%loop#1) scalars (%clip) parameters ["w"] : (tensor<8x4xf32>), (tensor<f32>)
+    ```
+    After:
+    ```
+    %g = dist.reshard %loop#1 to <@mesh, [{}, {} ], flat={"dp"}> : tensor<8x4xf32>
+    %n = uls.global_norm %g : tensor<8x4xf32> -> tensor<f32>
+    uls.update @sgd(%g) scalars (%clip) parameters ["w"] : (tensor<8x4xf32>), (tensor<f32>)
+    ```
+  }];
+  let dependentDialects = ["::ulsc::dist::DistDialect"];
+}
+
 def VerifyShardingsPass : Pass<"ulsc-verify-shardings", "::mlir::ModuleOp"> {
   let summary = "checks the shardings that propagation left";
   let description = [{

@@ -141,7 +141,7 @@ private:
   void expandFlat(Node &node) {
     if (!node.layout.flat.empty()) {
       Layout layout = node.layout.withoutFlat();
-      ReshardStep step{ReshardStep::AllGather, dist::Reduction::Sum, node.layout.flat};
+      ReshardStep step{ReshardStep::AllGather, dist::Reduction::Sum, node.layout.flat, -1, -1, {}};
       step.isFlat = true;
       visit(layout, node.distance + cost.allGather(maskOf(step.axes), bytesOf(layout)), &node,
             step);
@@ -156,7 +156,11 @@ private:
     layout.sum &= ~axes;
     layout.flat = to.flat;
     ReshardStep step{pending ? ReshardStep::ReduceScatter : ReshardStep::LocalSlice,
-                     dist::Reduction::Sum, to.flat};
+                     dist::Reduction::Sum,
+                     to.flat,
+                     -1,
+                     -1,
+                     {}};
     step.isFlat = true;
     double bytes = bytesOf(node.layout);
     visit(layout,

@@ -16,6 +16,8 @@ using namespace mlir;
 void ulsc::buildShardPipeline(OpPassManager &manager) {
   manager.addPass(createEnterStagePass("train", "sharded"));
   manager.addPass(createPropagateShardingsPass());
+  // After propagation, which knows nothing of it: nothing is computed on what is stored.
+  manager.addPass(createShardStoragePass());
   manager.addPass(createVerifyShardingsPass());
 }
 

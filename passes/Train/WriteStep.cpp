@@ -186,8 +186,8 @@ void StepWriter::writeUpdate() {
   OpBuilder &builder = step.builder;
   Value norm = GlobalNormOp::create(builder, step.loc, step.getScalarType(), gradients);
   Value clip = ClipCoefficientOp::create(builder, step.loc, norm, step.control("clip_grad"));
-  UpdateOp::create(builder, step.loc, rule.getSymName(), gradients, ValueRange(clip),
-                   builder.getStrArrayAttr(names));
+  UpdateOp::create(builder, step.loc, TypeRange(), rule.getSymName(), gradients,
+                   /*values=*/ValueRange(), ValueRange(clip), builder.getStrArrayAttr(names));
   step.report("grad_norm", norm);
 }
 

@@ -19,7 +19,7 @@
 
 // What a recipe says is named at its place there, not as the command line's.
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/strategy.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=STRATEGY
-// STRATEGY: strategy.json:2:2: error: strategy zero1 (sharded optimizer states) is not supported yet
+// STRATEGY: strategy.json:2:2: error: strategy sp (sequence parallelism) is not supported yet
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/mesh.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=MESH
 // MESH: mesh.json:2:2: error: mesh axis pp (pipeline parallelism) is not supported yet
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/order.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ORDER
@@ -54,7 +54,7 @@
 {"mesh": {"tp": 2}, "rules": {"heads": "tp"}, "sharding": [{"match": "*", "dims": {}}]}
 //--- strategy.json
 {"mesh": {"dp": 2},
- "strategy": "zero1"}
+ "strategy": "sp"}
 //--- mesh.json
 {"description": "pipeline",
  "mesh": {"pp": 2}}

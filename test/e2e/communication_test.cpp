@@ -20,6 +20,7 @@ constexpr int64_t kSteps = 3, kBatch = 16, kSeq = 32;
 struct Case {
   std::string model;
   int64_t dp, tp, microbatches;
+  std::string strategy = "";
 
   std::string mesh() const { return "dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp); }
   int ranks() const { return int(dp * tp); }
@@ -91,12 +92,13 @@ TrafficByReason reported(const json &report, int64_t steps) {
 
 /// The program of a case, and its report in `report`.
 std::filesystem::path compileCase(const Case &c, std::filesystem::path &report) {
-  report =
-      scratchDirectory("communication-" + c.model + c.mesh() + std::to_string(c.microbatches)) /
-      "report.json";
+  report = scratchDirectory("communication-" + c.model + c.mesh() + c.strategy +
+                            std::to_string(c.microbatches)) /
+           "report.json";
   return compile(goldenDirectory(c.model),
                  {"--seq", std::to_string(kSeq), "--batch", std::to_string(kBatch),
-                  "--microbatches", std::to_string(c.microbatches), "--mesh", c.mesh()},
+                  "--microbatches", std::to_string(c.microbatches), "--mesh", c.mesh(),
+                  "--strategy", c.strategy.empty() ? "ddp+tp" : c.strategy},
                  report);
 }
 
@@ -245,8 +247,7 @@ private:
   TrafficByReason traffic;
 };
 
-TEST_P(Communication, ReportEqualsWhatTravelled) {
-  const Case &c = GetParam();
+void expectReportEqualsWhatTravelled(const Case &c) {
   std::filesystem::path report, program = compileCase(c, report);
   std::filesystem::path directory = report.parent_path();
   train(program, c.ranks(),
@@ -259,6 +260,8 @@ TEST_P(Communication, ReportEqualsWhatTravelled) {
     expectEqual(counted(directory / ("pmpi." + std::to_string(rank) + ".json"), manifest), expected,
                 "on rank " + std::to_string(rank));
 }
+
+TEST_P(Communication, ReportEqualsWhatTravelled) { expectReportEqualsWhatTravelled(GetParam()); }
 
 TEST_P(Communication, IsExactlyWhatTheParallelismNeeds) {
   const Case &c = GetParam();
@@ -278,5 +281,106 @@ INSTANTIATE_TEST_SUITE_P(Meshes, Communication,
                            const Case &c = info.param;
                            return c.model + "Dp" + std::to_string(c.dp) + "Tp" +
                                   std::to_string(c.tp) + "In" + std::to_string(c.microbatches);
+                         });
+
+//===---------------------------------------------------------------------------------------===//
+// Split state
+//===---------------------------------------------------------------------------------------===//
+
+class StorageCommunication : public testing::TestWithParam<Case> {};
+
+/// Bytes of a step's gathers and scatters by kind and phase.
+std::map<std::string, int64_t> measureVolume(const json &report) {
+  std::map<std::string, int64_t> volume;
+  for (const json &entry : report.at("collectives")) {
+    std::string kind = entry.at("kind");
+    if (kind == "all_gather" || kind == "reduce_scatter")
+      volume[kind + " " + entry.at("phase").get<std::string>()] +=
+          entry.at("count_per_step").get<int64_t>() * entry.at("bytes").get<int64_t>();
+  }
+  return volume;
+}
+
+/// The volumes of ZeRO (Rajbhandari et al. 2020, section 7), in bytes of Ψ parameters, with what
+/// deviates: the embedding's backward needs no table and that of an addition no bias, the head's
+/// follows its forward and shares its gather, and a tied table is gathered and scattered for both
+/// of its uses.
+std::map<std::string, int64_t> expectedVolume(const Case &c) {
+  Model model = describe(c.model, 1);
+  int64_t all = 0, m = c.microbatches;
+  for (const Model::Bucket &bucket : model.buckets)
+    all += bucket.calls * (bucket.whole + bucket.divided) * 4;
+  bool isTied = c.model == "gpt2";
+  int64_t table = (c.model == "llama" ? 256 : 257) * model.hidden * 4,
+          positions = isTied ? 128 * model.hidden * 4 : 0;
+  // The final norm and the table that the head multiplies with.
+  int64_t head = (isTied ? 2 : 1) * model.hidden * 4 + table, tied = isTied ? table : 0;
+  // q, k and v, the attention's output, and the MLP's inner and outer size.
+  int64_t biases = isTied ? model.layers * (3 + 1 + 4 + 1) * model.hidden * 4 : 0;
+  if (c.strategy == "zero1")
+    return {{"reduce_scatter backward", all}, {"all_gather step", all}};
+  if (c.strategy == "zero2")
+    return {{"reduce_scatter backward", m * (all + tied)}, {"all_gather step", all}};
+  return {{"reduce_scatter backward", m * (all + tied)},
+          {"all_gather forward", m * (all + tied)},
+          {"all_gather backward", m * (all - (isTied ? positions : table) - head - biases)}};
+}
+
+TEST_P(StorageCommunication, ReportEqualsWhatTravelled) {
+  expectReportEqualsWhatTravelled(GetParam());
+}
+
+TEST_P(StorageCommunication, IsTheVolumeOfZero) {
+  const Case &c = GetParam();
+  std::filesystem::path report;
+  compileCase(c, report);
+  EXPECT_EQ(measureVolume(readJson(report)), expectedVolume(c));
+}
+
+/// Each parameter that travels more or less often than the formula says is named with its reason.
+TEST_P(StorageCommunication, DeviationsAreNamed) {
+  const Case &c = GetParam();
+  std::filesystem::path report;
+  compileCase(c, report);
+  std::map<std::string, std::string> reasons;
+  json storage = readJson(report).at("storage");
+  for (const json &entry : storage.at("deviations"))
+    reasons[entry.at("collective").get<std::string>() + " " +
+            entry.at("parameter").get<std::string>()] = entry.at("reason");
+  std::map<std::string, std::string> expected;
+  std::string unused = "the backward does not need it",
+              shared = "the backward follows its forward and shares the gather";
+  bool isTied = c.model == "gpt2";
+  if (c.strategy != "zero1" && isTied)
+    expected["reduce_scatter transformer.wte.weight"] = "several units add to its gradient";
+  if (c.strategy == "zero3" && !isTied)
+    expected.insert({{"all_gather model.embed_tokens.weight", unused},
+                     {"all_gather model.norm.weight", shared},
+                     {"all_gather lm_head.weight", shared}});
+  // The tied table is gathered for the embedding and for the head, whose backward shares it: twice.
+  if (c.strategy == "zero3" && isTied) {
+    expected.insert({{"all_gather transformer.wpe.weight", unused},
+                     {"all_gather transformer.ln_f.weight", shared},
+                     {"all_gather transformer.ln_f.bias", shared}});
+    for (const char *linear : {"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"})
+      expected["all_gather transformer.h.*." + std::string(linear) + ".bias"] = unused;
+  }
+  EXPECT_EQ(reasons, expected);
+}
+
+std::vector<Case> storageCases() {
+  std::vector<Case> cases;
+  for (const char *model : {"llama", "gpt2"})
+    for (const char *strategy : {"zero1", "zero2", "zero3"})
+      for (int64_t microbatches : {1, 4})
+        cases.push_back({model, 4, 1, microbatches, strategy});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, StorageCommunication, testing::ValuesIn(storageCases()),
+                         [](const auto &info) {
+                           const Case &c = info.param;
+                           return c.model + "_" + c.strategy + "In" +
+                                  std::to_string(c.microbatches);
                          });
 } // namespace

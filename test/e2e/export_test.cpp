@@ -55,23 +55,15 @@ std::map<std::string, std::vector<int64_t>> expectedShapes(const std::string &mo
   return shapes;
 }
 
-struct Case {
-  std::string model, mesh;
-  int ranks;
-};
-
-std::ostream &operator<<(std::ostream &stream, const Case &c) {
-  return stream << c.model << " " << c.mesh;
-}
+using Case = TrainingCase;
 
 class Export : public testing::TestWithParam<Case> {};
 
 TEST_P(Export, RoundTripIsBitwise) {
   const Case &c = GetParam();
   fs::path model = goldenDirectory(c.model), directory = scratchDirectory("export");
-  Words flags{"--seq", "64", "--batch", "4"};
-  if (!c.mesh.empty())
-    flags.insert(flags.end(), {"--mesh", c.mesh});
+  Words flags = c.flags();
+  flags.insert(flags.end(), {"--seq", "64", "--batch", "12"});
   Outcome outcome = run(launch(compile(model, flags), c.ranks,
                                {"--weights", model / "model.safetensors", "--steps", "0",
                                 "--export-hf", directory / "out"}));
@@ -92,9 +84,12 @@ TEST_P(Export, RoundTripIsBitwise) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Export,
-                         testing::Values(Case{"llama", "", 1}, Case{"llama", "dp=2,tp=2", 4},
-                                         Case{"gpt2", "", 1}, Case{"gpt2", "dp=2,tp=2", 4},
-                                         Case{"llama-bias-tied", "dp=2,tp=2", 4},
-                                         Case{"llama-linear", "tp=4", 4}));
+                         testing::Values(Case{"llama", "", 1, 1}, Case{"llama", "dp=2,tp=2", 4, 1},
+                                         Case{"gpt2", "", 1, 1}, Case{"gpt2", "dp=2,tp=2", 4, 1},
+                                         Case{"llama-bias-tied", "dp=2,tp=2", 4, 1},
+                                         Case{"llama-linear", "tp=4", 4, 1},
+                                         Case{"llama-bias-tied", "dp=3", 3, 1, "zero1"},
+                                         Case{"gpt2", "dp=3", 3, 1, "zero3"},
+                                         Case{"llama", "dp=3,tp=2", 6, 1, "zero3+tp"}));
 
 } // namespace

@@ -24,10 +24,8 @@ struct Training {
 
 /// Trains with dropout on, from the same seed whatever the mesh.
 Training trainOn(const Case &c) {
-  Words flags{"--seq",     "32", "--batch", "16", "--microbatches", std::to_string(c.microbatches),
-              "--dropout", "on"};
-  if (!c.mesh.empty())
-    flags.insert(flags.end(), {"--mesh", c.mesh});
+  Words flags = c.flags();
+  flags.insert(flags.end(), {"--seq", "32", "--batch", "16", "--dropout", "on"});
   std::filesystem::path model = goldenDirectory(c.model);
   std::filesystem::path program = compile(model, flags);
   Training training;

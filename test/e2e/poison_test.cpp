@@ -28,11 +28,8 @@ class Poison : public testing::TestWithParam<Case> {
 protected:
   static Words makeFlags(bool isPoisoned) {
     const Case &c = GetParam();
-    Words flags{
-        "--seq",     "32", "--batch", "16", "--microbatches", std::to_string(c.microbatches),
-        "--dropout", "on"};
-    if (!c.mesh.empty())
-      flags.insert(flags.end(), {"--mesh", c.mesh});
+    Words flags = c.flags();
+    flags.insert(flags.end(), {"--seq", "32", "--batch", "16", "--dropout", "on"});
     if (isPoisoned)
       flags.insert(flags.end(), kPoison.begin(), kPoison.end());
     return flags;
@@ -89,6 +86,8 @@ TEST_P(Poison, IsThere) {
 
 INSTANTIATE_TEST_SUITE_P(Meshes, Poison,
                          testing::Values(Case{"llama", "", 1, 4}, Case{"llama", "dp=2,tp=2", 4, 4},
-                                         Case{"gpt2", "dp=2,tp=2", 4, 1}));
+                                         Case{"gpt2", "dp=2,tp=2", 4, 1},
+                                         Case{"gpt2", "dp=4", 4, 4, "zero1"},
+                                         Case{"llama", "dp=2,tp=2", 4, 4, "zero3+tp"}));
 
 } // namespace

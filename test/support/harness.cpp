@@ -37,6 +37,15 @@ static std::string joined(const Words &words) {
   return text;
 }
 
+Words TrainingCase::flags() const {
+  Words flags{"--microbatches", std::to_string(microbatches)};
+  if (!mesh.empty())
+    flags.insert(flags.end(), {"--mesh", mesh});
+  if (!strategy.empty())
+    flags.insert(flags.end(), {"--strategy", strategy});
+  return flags;
+}
+
 /// Programs are kept by what they were made from, for the tests of one run and for the next as long
 /// as the compiler is the same.
 fs::path ulsc::test::compile(const fs::path &model, const Words &arguments,

@@ -38,10 +38,16 @@ Words launch(const std::filesystem::path &program, int ranks, const Words &argum
 struct TrainingCase {
   std::string model, mesh;
   int ranks, microbatches;
+  /// Empty: what the mesh implies.
+  std::string strategy = "";
+
+  /// The options of `ulsc compile` that say where it trains.
+  Words flags() const;
 };
 
 inline std::ostream &operator<<(std::ostream &stream, const TrainingCase &c) {
-  return stream << c.model << " " << c.mesh << ", " << c.microbatches << " microbatches";
+  return stream << c.model << " " << c.mesh << " " << c.strategy << ", " << c.microbatches
+                << " microbatches";
 }
 
 /// Preloads a library of `test/shim` into a program.

@@ -8,6 +8,7 @@
 #include "tools/ulsc/CommandLine.h"
 
 #include "ulsc/Support/Nearest.h"
+#include "ulsc/Support/Quantity.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -42,6 +43,19 @@ std::optional<int64_t> Arguments::getInteger(StringRef name, int64_t least,
   reportUsageError("--" + name + " is \"" + text + "\", expected a whole number from " +
                    llvm::Twine(least) + " to " + llvm::Twine(most));
   return std::nullopt;
+}
+
+std::optional<int64_t> Arguments::getQuantity(StringRef name, int64_t most, bool isOfBytes,
+                                              bool &isLegal) const {
+  if (!has(name))
+    return std::nullopt;
+  std::string text = get(name), problem;
+  std::optional<int64_t> value = parseQuantity(text, most, isOfBytes, problem);
+  if (!value) {
+    reportUsageError("--" + name + " is \"" + text + "\", " + problem);
+    isLegal = false;
+  }
+  return value;
 }
 
 std::optional<std::string> Arguments::getChoice(StringRef name, ArrayRef<StringRef> choices,

@@ -47,10 +47,18 @@ public:
   std::vector<std::string> getAll(llvm::StringRef name) const;
   /// A whole number of at least `least`; reports anything else and returns nothing.
   std::optional<int64_t> getInteger(llvm::StringRef name, int64_t least, int64_t fallback) const;
+  /// A number of up to `most`, as 70e9 or, of bytes, 80GiB; nothing where it is not given. Reports
+  /// a wrong one, and `isLegal` is false then.
+  std::optional<int64_t> getQuantity(llvm::StringRef name, int64_t most, bool isOfBytes,
+                                     bool &isLegal) const;
   /// One of `choices`, which may be given as `spelling=meaning` for several spellings.
   std::optional<std::string> getChoice(llvm::StringRef name,
                                        llvm::ArrayRef<llvm::StringRef> choices,
                                        llvm::StringRef fallback) const;
+
+  /// What the user could have given instead, for a command that runs another one's work.
+  void set(llvm::StringRef name, llvm::StringRef value) { values[name] = {value.str()}; }
+  void erase(llvm::StringRef name) { values.erase(name); }
 
 private:
   friend std::optional<Arguments> parseArguments(const CommandSpec &,
@@ -67,7 +75,7 @@ int reportUsageError(const llvm::Twine &message);
 
 void printHelp(const CommandSpec &command);
 
-extern const CommandSpec kCompileCommand, kExplainCommand, kDataCommand;
+extern const CommandSpec kCompileCommand, kExplainCommand, kDataCommand, kMemoryCommand;
 
 } // namespace ulsc::tool
 

@@ -73,8 +73,8 @@ void Compilation::mentionRemarks() {
 // Options
 //===---------------------------------------------------------------------------------------===//
 
-Compilation::Compilation(const Arguments &arguments, bool showsRemarks)
-    : arguments(arguments), showsRemarks(showsRemarks) {}
+Compilation::Compilation(const Arguments &arguments, bool showsRemarks, Purpose purpose)
+    : arguments(arguments), purpose(purpose), showsRemarks(showsRemarks) {}
 Compilation::~Compilation() = default;
 
 bool Compilation::loadPlugins() {
@@ -129,15 +129,18 @@ bool Compilation::readOptions() {
     return !reportUsageError("--target cuda is not supported yet; use cpu");
   auto chosen = arguments.getChoice("optimizer", {"adamw", "sgd"}, "adamw");
   auto dropout = arguments.getChoice("dropout", {"on", "off"}, "");
+  auto reshards = arguments.getChoice("reshard-after-forward", {"true", "false"}, "true");
   auto devices = arguments.getInteger("devices", 1, 0);
   auto seq = arguments.getInteger("seq", 1, 0);
   auto most = arguments.getInteger("threads", 1, 16);
-  if (!dtype || !target || !chosen || !dropout || !devices || !seq || !most)
+  if (!dtype || !target || !chosen || !dropout || !reshards || !devices || !seq || !most)
     return false;
   if (*most > 4096)
     return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
   threads = *most;
-  if (!arguments.has("seq"))
+  if (purpose == Purpose::Parameters && !arguments.has("seq"))
+    seq = 1;
+  else if (!arguments.has("seq"))
     return !reportUsageError("--seq is required: shapes are static; as --seq 1024");
   if (*seq > (int64_t(1) << 30))
     return !reportUsageError("--seq is " + Twine(*seq) + ", expected at most " +
@@ -148,7 +151,7 @@ bool Compilation::readOptions() {
         RecomputePolicy::parse(arguments.get("recompute"), problem);
     if (!policy)
       return !reportUsageError("--recompute " + problem);
-    stageOptions.options["scheduled"] = "recompute=" + policy->str();
+    recompute = policy->str();
   }
   if (arguments.has("memory-limit")) {
     memoryLimit = parseBytes(arguments.get("memory-limit"));
@@ -161,6 +164,9 @@ bool Compilation::readOptions() {
   if (!dropout->empty())
     importOptions.dropout = *dropout == "on";
   optimizer = *chosen;
+  stageOptions.options["scheduled"] = "reshard-after-forward=" + *reshards;
+  if (!recompute.empty() && !memoryLimit)
+    stageOptions.options["scheduled"] += " recompute=" + recompute;
   dumpDirectory = arguments.get("dump-dir");
   recipeOptions = {arguments.get("mesh"),   arguments.get("mesh-order"), arguments.get("strategy"),
                    arguments.get("recipe"), arguments.getAll("shard"),   *devices};
@@ -169,6 +175,11 @@ bool Compilation::readOptions() {
 
 /// Solves batch = micro-batch × microbatches × data ranks for what was not given.
 bool Compilation::readBatch() {
+  if (purpose == Purpose::Parameters) {
+    importOptions.dataRanks = recipe.getDataRanks();
+    importOptions.dataAxes = recipe.getDataAxes();
+    return true;
+  }
   auto batch = arguments.getInteger("batch", 1, 0),
        micro = arguments.getInteger("micro-batch", 1, 0);
   auto count = arguments.getInteger("microbatches", 1, 0);
@@ -202,11 +213,12 @@ bool Compilation::readBatch() {
     *micro = *batch / (ranks * *count);
   if (!*count)
     *count = *batch / (ranks * *micro);
-  constexpr int64_t mostTokens = int64_t(1) << 40;
+  // Their bytes, summed over a block, must stay far from the end of 64 bits.
+  constexpr int64_t mostTokens = int64_t(1) << 32;
   if (*micro * ranks > mostTokens / importOptions.seq)
     return !reportUsageError("a microbatch has " + Twine(*micro * ranks) + " sequences of " +
                              Twine(importOptions.seq) + " tokens; more than " + Twine(mostTokens) +
-                             " tokens are not supported");
+                             " tokens are not supported; take more --microbatches");
   importOptions.microBatch = *micro;
   importOptions.microbatches = *count;
   importOptions.dataRanks = ranks;
@@ -258,14 +270,16 @@ bool Compilation::prepare() {
     recipe = *resolved;
   else
     return false;
-  llvm::errs() << recipe.describe();
+  if (purpose == Purpose::Step)
+    llvm::errs() << recipe.describe();
   if (!readBatch())
     return false;
   importOptions.vocabularyMultiple = recipe.getVocabularyMultiple();
   module = importModel(context.get(), arguments.positionals[0], importOptions);
   if (!module)
     return false;
-  llvm::errs() << report::countParameters(*module) << " parameters\n";
+  if (purpose == Purpose::Step)
+    llvm::errs() << report::countParameters(*module) << " parameters\n";
   addStageOptions();
   return true;
 }
@@ -284,6 +298,8 @@ void Compilation::printModule(raw_ostream &stream) {
 
 void Compilation::addSeconds(StringRef stage, double value) {
   seconds.emplace_back(stage.str(), value);
+  if (purpose != Purpose::Step)
+    return;
   std::string name = stage.str();
   name.append(name.size() < 10 ? 10 - name.size() : 1, ' ');
   llvm::errs() << name << llvm::formatv("{0:F2} s\n", value).str();
@@ -298,6 +314,8 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
     collectives = report::collectCollectives(*module);
     document["collectives"] = report::makeCollectives(collectives);
     document["recompute"] = report::makeRecompute(*module);
+    if (llvm::json::Object storage = report::makeStorage(*module); !storage.empty())
+      document["storage"] = std::move(storage);
   }
   if (stage.name == "exec")
     document["memory"] = llvm::json::Array{report::makeMemory(*module)};
@@ -318,7 +336,7 @@ LogicalResult Compilation::run(StringRef last) {
       *module, last, stageOptions, [&](const Stage &stage, double value) -> LogicalResult {
         bool isBeforeCut = stage.name == "local" && last != "local";
         if (isBeforeCut && memoryLimit &&
-            failed(applyMemoryLimit(*module, *memoryLimit, stageOptions)))
+            failed(applyMemoryLimit(*module, *memoryLimit, recompute, stageOptions)))
           return failure();
         return finishStage(stage, value);
       });

@@ -20,10 +20,14 @@ namespace ulsc::tool {
 /// Options of what is compiled, which `compile` and `explain` share.
 llvm::ArrayRef<OptionSpec> getModelOptions();
 
+/// What a compilation is for: a step, or only the model and how its parameters lie. That needs no
+/// batch and no sequence, and says nothing on the way.
+enum class Purpose { Step, Parameters };
+
 /// From the command line to the module of a stage.
 class Compilation {
 public:
-  Compilation(const Arguments &arguments, bool showsRemarks);
+  Compilation(const Arguments &arguments, bool showsRemarks, Purpose purpose = Purpose::Step);
   ~Compilation();
 
   /// Reads options, recipe and model; nothing of the pipeline has run then. False after errors.
@@ -32,6 +36,7 @@ public:
   mlir::LogicalResult run(llvm::StringRef last);
 
   mlir::ModuleOp getModule() { return *module; }
+  const Recipe &getRecipe() const { return recipe; }
   llvm::ArrayRef<report::CollectiveRow> getCollectives() const { return collectives; }
   /// The document of `--report`.
   llvm::json::Object makeReport() const;
@@ -50,6 +55,7 @@ private:
   mlir::LogicalResult finishStage(const Stage &stage, double seconds);
 
   const Arguments &arguments;
+  Purpose purpose;
   mlir::DialectRegistry registry;
   std::unique_ptr<mlir::MLIRContext> context;
   RecipeOptions recipeOptions;
@@ -60,6 +66,8 @@ private:
   int64_t threads = 16;
   /// Bytes that a device's memory may take at most.
   std::optional<int64_t> memoryLimit;
+  /// The policy asked for; empty without one.
+  std::string recompute;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::SmallVector<report::CollectiveRow, 0> collectives;
   llvm::json::Object document;

@@ -111,7 +111,7 @@ FailureOr<PlannedPolicy> Planner::plan(const std::string &policy) {
 FailureOr<PlannedPolicy> Planner::planCopy(const std::string &policy) {
   OwningOpRef<ModuleOp> copy(module.clone());
   StageOptions changed = options;
-  changed.options["scheduled"] = "recompute=" + policy;
+  changed.options["scheduled"] += " recompute=" + policy;
   if (failed(runStage(*copy, "scheduled", changed)))
     return failure();
   llvm::json::Object recompute = report::makeRecompute(*copy);
@@ -153,17 +153,18 @@ static LogicalResult fail(int64_t limit, StringRef which, const std::string &pol
   return failure();
 }
 
-LogicalResult ulsc::tool::applyMemoryLimit(ModuleOp module, int64_t limit, StageOptions &options) {
+LogicalResult ulsc::tool::applyMemoryLimit(ModuleOp module, int64_t limit,
+                                           const std::string &policy, StageOptions &options) {
   Planner planner(module, options);
   auto plan = [&](const std::string &policy) { return planner.plan(policy); };
-  std::string given = options.options.lookup("scheduled");
-  if (!given.empty()) {
-    FailureOr<PlannedPolicy> planned = plan(StringRef(given).split('=').second.str());
+  if (!policy.empty()) {
+    FailureOr<PlannedPolicy> planned = plan(policy);
     if (failed(planned))
       return failure();
     if (planned->peakBytes > limit)
-      return fail(limit, "the peak", planned->policy, planner.getSmallest(),
+      return fail(limit, "the peak", policy, planner.getSmallest(),
                   "leave out --recompute to have it chosen, or ");
+    options.options["scheduled"] += " recompute=" + policy;
     return success();
   }
   FailureOr<MemoryFit> fit = fitMemory(module, limit, plan);
@@ -171,7 +172,7 @@ LogicalResult ulsc::tool::applyMemoryLimit(ModuleOp module, int64_t limit, Stage
     return failure();
   if (!fit->chosen)
     return fail(limit, "the smallest peak found", fit->smallest.policy, planner.getSmallest(), "");
-  options.options["scheduled"] = "recompute=" + fit->chosen->policy;
+  options.options["scheduled"] += " recompute=" + fit->chosen->policy;
   llvm::errs() << "recompute " << fit->chosen->policy << ": a peak of " << fit->chosen->peakBytes
                << " bytes is within --memory-limit " << limit << "\n";
   return success();

@@ -16,10 +16,11 @@ namespace ulsc::tool {
 /// Reads `70GB`, `512MiB`, `80e9` or a number of bytes; nothing for anything else.
 std::optional<int64_t> parseBytes(llvm::StringRef text);
 
-/// Plans `module`, which is at stage `local`, under the policy that `options` gives, or else under
-/// the cheapest that fits, and sets that. Says on stderr what it chose. An error when nothing stays
+/// Plans `module`, which is at stage `local`, under `policy`, or else under the cheapest that fits,
+/// and adds the policy to `options`. Says on stderr what it chose. An error when nothing stays
 /// within `limit` names the row of memory that makes it impossible.
-mlir::LogicalResult applyMemoryLimit(mlir::ModuleOp module, int64_t limit, StageOptions &options);
+mlir::LogicalResult applyMemoryLimit(mlir::ModuleOp module, int64_t limit,
+                                     const std::string &policy, StageOptions &options);
 
 } // namespace ulsc::tool
 

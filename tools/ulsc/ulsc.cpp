@@ -18,10 +18,6 @@ using namespace ulsc;
 using namespace ulsc::tool;
 using llvm::StringRef;
 
-static const CommandSpec kMemoryCommand = {
-    "memory", "",
-    "",       {},
-    nullptr,  "ulsc compile --report R.json --emit=exec gives the memory of a rank by category"};
 static const CommandSpec kPlanCommand = {
     "plan", "", "", {}, nullptr, "ulsc explain shows what one mesh costs; compare several"};
 

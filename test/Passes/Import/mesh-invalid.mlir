@@ -18,13 +18,18 @@
 // DEVICES: error: {{.*}}the mesh has 4 devices, but --devices says 8
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2,tp=2 mesh-order=tp" 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: error: {{.*}}the mesh order "tp" must name each axis of the mesh once, as in dp,tp
-// RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=zero1" 2>&1 | FileCheck %s --check-prefix=ZERO1
-// ZERO1: error: {{.*}}strategy zero1 (sharded optimizer states) is not supported yet; supported are ddp, tp, joined by +
+// RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=sp" 2>&1 | FileCheck %s --check-prefix=LATER
+// LATER: error: {{.*}}strategy sp (sequence parallelism) is not supported yet; supported are fsdp, ddp, hsdp, tp, zero1, zero2, zero3, joined by +
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=dpp" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: error: {{.*}}strategy "dpp" is unknown; supported are ddp, tp, joined by +; did you mean ddp
+// UNKNOWN: error: {{.*}}strategy "dpp" is unknown; supported are fsdp, ddp, hsdp, tp, zero1, zero2, zero3, joined by +; did you mean ddp
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=ddp+tp" 2>&1 | FileCheck %s --check-prefix=NEEDS
 // NEEDS: error: {{.*}}strategy tp needs the mesh axis tp, which the mesh lacks
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2,tp=2 strategy=tp" 2>&1 | FileCheck %s --check-prefix=UNUSED
 // UNUSED: error: {{.*}}mesh axis dp=2 is used by no rule and no pin, so that its ranks would all do the same; add ddp to the strategy
+// RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp_replicate=2,dp_shard=2" 2>&1 | FileCheck %s --check-prefix=HYBRID
+// HYBRID: error: {{.*}}mesh axis dp_replicate=2 is used by no rule and no pin, so that its ranks would all do the same; add hsdp to the strategy
+// HYBRID: error: {{.*}}mesh axis dp_shard=2 is used by no rule and no pin, so that its ranks would all do the same; add hsdp to the strategy
+// RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=hsdp" 2>&1 | FileCheck %s --check-prefix=HSDP
+// HSDP: error: {{.*}}strategy hsdp needs the mesh axis dp_replicate, which the mesh lacks
 
 uls.param @up.weight : tensor<8x8xf32> axes ["mlp", "embed"] init <normal, 0.02>

@@ -33,8 +33,8 @@
 // CUDA: error: --target cuda is not supported yet; use cpu
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --dtype fp16 --emit=graph 2>&1 | FileCheck %s --check-prefix=F16
 // F16: error: --dtype f16 is not supported yet; use bf16 or f32
-// RUN: not ulsc memory m.json 2>&1 | FileCheck %s --check-prefix=MEMORY
-// MEMORY: error: ulsc memory is not supported yet
+// RUN: not ulsc plan m.json 2>&1 | FileCheck %s --check-prefix=PLAN
+// PLAN: error: ulsc plan is not supported yet
 // RUN: not ulsc compil 2>&1 | FileCheck %s --check-prefix=COMMAND
 // COMMAND: error: unknown command "compil"; did you mean compile
 

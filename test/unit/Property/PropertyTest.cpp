@@ -111,6 +111,23 @@ static SmallVector<double> drawStops(ModuleOp module, uint64_t seed) {
   return stops;
 }
 
+/// Splits states, maybe gradients, maybe parameters, over some of the data axes, or nothing.
+static void drawStorage(ModuleOp module, uint64_t seed) {
+  auto batch = module->getAttrOfType<DictionaryAttr>("uls.batch");
+  auto axes = batch ? batch.getAs<ArrayAttr>("data_axes") : ArrayAttr();
+  if (!axes || axes.empty())
+    return;
+  Builder builder(module.getContext());
+  auto some = builder.getArrayAttr(axes.getValue().drop_front(seed / 4 % axes.size()));
+  NamedAttrList storage;
+  uint64_t stage = seed % 4;
+  for (auto [i, kind] :
+       llvm::enumerate(ArrayRef<StringRef>{"optimizer", "gradients", "parameters"}))
+    storage.set(kind, i < stage ? some : builder.getArrayAttr({}));
+  storage.set("origin", builder.getStringAttr("drawn"));
+  module->setAttr(uls::UlsDialect::kStorageAttrName, storage.getDictionary(module.getContext()));
+}
+
 /// All-reduces of numbers about the whole step.
 static int64_t countScalarReductions(ModuleOp module) {
   int64_t count = 0;
@@ -140,6 +157,7 @@ TEST_P(Property, PartitionedStepComputesTheSame) {
   expected->stopCount = std::accumulate(options.control.stopRequested.begin(),
                                         options.control.stopRequested.end(), 0.0);
   OwningOpRef<ModuleOp> module = source->clone();
+  drawStorage(*module, GetParam());
   ASSERT_TRUE(succeeded(run(*module, "ulsc-shard-pipeline")));
   print("sharded", *module);
   for (StringRef stage : {"partition", "schedule"}) {

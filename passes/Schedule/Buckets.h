@@ -1,0 +1,37 @@
+//===- Buckets.h - Collectives that travel together -------------------------------*- C++ -*-===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+#ifndef ULSC_PASSES_SCHEDULE_BUCKETS_H
+#define ULSC_PASSES_SCHEDULE_BUCKETS_H
+
+#include "dialects/Dist/Dist.h"
+#include "dialects/Uls/Uls.h"
+
+namespace ulsc::uls {
+
+/// What collectives must share to be one: kind, axes, reduction and dtype.
+using BucketKey = std::tuple<mlir::OperationName, mlir::ArrayAttr, mlir::Attribute, mlir::Type>;
+BucketKey getBucketKey(dist::CollectiveOpInterface collective);
+
+/// Where the members come from: the module that all `sources` are in, "model.layers.*", or all of
+/// them, "model.norm, lm_head"; empty without any.
+std::string joinSources(llvm::ArrayRef<std::string> sources);
+
+/// The source that an op's location names, layers' numbers as `*`; empty without a name.
+std::string getSource(mlir::Operation *op);
+
+/// One collective in place of `members`, which have equal keys, at the builder's insertion point.
+/// The results replace the members'; operands keep their order: the layout of a bucket is that of
+/// its operands one after the other, each rank's chunk of each.
+void mergeCollectives(mlir::OpBuilder &builder, mlir::Location location,
+                      llvm::ArrayRef<dist::CollectiveOpInterface> members);
+
+/// The call that made a gradient or added to it last, through accumulation, changes of shape and
+/// earlier collectives; null when it comes from elsewhere.
+CallOp getContributor(mlir::Value gradient);
+
+} // namespace ulsc::uls
+
+#endif // ULSC_PASSES_SCHEDULE_BUCKETS_H

@@ -1,0 +1,51 @@
+// What splits stored state over data axes, and what is refused.
+// RUN: split-file %s %t
+// RUN: ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2,tp=2 --strategy zero2+tp --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ZERO2
+// ZERO2: storage of optimizer over dp (strategy zero2)
+// ZERO2-NEXT: storage of gradients over dp (strategy zero2)
+// ZERO2-NOT: storage of parameters
+// ZERO2: uls.storage = {gradients = ["dp"], optimizer = ["dp"], origin = "strategy zero2", parameters = []}
+// RUN: ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2 --strategy fsdp --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=FSDP
+// FSDP: storage of parameters over dp (strategy fsdp)
+// RUN: ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp_replicate=2,dp_shard=2 --strategy hsdp --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=HSDP
+// HSDP: rule batch→dp_replicate+dp_shard (strategy hsdp)
+// HSDP: storage of parameters over dp_shard (strategy hsdp)
+
+// A recipe's own, over a preset's: what it does not name stays.
+// RUN: ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/own.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=OWN
+// OWN: storage of optimizer over dp (recipe line 2)
+// OWN-NOT: storage of
+// OWN: uls.storage = {gradients = [], optimizer = ["dp"], origin = "recipe line 2", parameters = []}
+// Nothing is split over an axis of one rank.
+// RUN: ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=1 --strategy zero3 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ONE
+// ONE-NOT: storage
+
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/kind.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=KIND
+// KIND: kind.json:1:{{[0-9]+}}: error: "optimiser" is no kind of storage; expected one of optimizer, gradients, parameters; did you mean optimizer
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/order.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ORDER
+// ORDER: order.json:2:{{[0-9]+}}: error: "storage" splits gradients over dp and optimizer over nothing; optimizer must be split over the same axes: write "optimizer": "dp"
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/axis.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=AXIS
+// AXIS: axis.json:2:{{[0-9]+}}: error: "storage" splits optimizer over tp, which does not distribute the batch (batch is over dp), so that its ranks hold no pending sums of gradients; take an axis of batch
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/missing.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=MISSING
+// MISSING: missing.json:2:{{[0-9]+}}: error: the storage of optimizer names the mesh axis cp, which the mesh lacks
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/list.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=LIST
+// LIST: list.json:1:{{[0-9]+}}: error: "storage" is {{.*}}, expected an object as in {"optimizer": "dp"}
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2 --strategy zero3 --reshard-after-forward maybe --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=RESHARD
+// RESHARD: error: --reshard-after-forward is "maybe", expected
+
+//--- own.json
+{"mesh": {"dp": 2}, "strategy": "zero3",
+ "storage": {"optimizer": "dp", "gradients": null, "parameters": null}}
+//--- kind.json
+{"mesh": {"dp": 2}, "strategy": "ddp", "storage": {"optimiser": "dp"}}
+//--- order.json
+{"mesh": {"dp": 2}, "strategy": "ddp",
+ "storage": {"gradients": "dp"}}
+//--- axis.json
+{"mesh": {"dp": 2, "tp": 2}, "strategy": "ddp+tp",
+ "storage": {"optimizer": "tp"}}
+//--- missing.json
+{"mesh": {"dp": 2}, "strategy": "ddp",
+ "storage": {"optimizer": "cp"}}
+//--- list.json
+{"mesh": {"dp": 2}, "strategy": "ddp", "storage": ["dp"]}

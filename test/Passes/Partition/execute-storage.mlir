@@ -1,0 +1,26 @@
+// Split state computes what whole state does, partitioned and scheduled: losses, norms, gradients and parameters of two steps. States
+// (ZeRO 1), gradients (2) and parameters (3), beside tensor parallelism, and over a part of the data axes.
+// RUN: sed 's/uls.batch = /uls.storage = {optimizer = ["dp"], gradients = [], parameters = [], origin = "zero1"}, uls.batch = /' %S/Inputs/llama.ir | ulsc-opt --ulsc-train-pipeline -o %t.train.mlir
+// RUN: ulsc-opt %t.train.mlir --ulsc-shard-pipeline --ulsc-partition-pipeline -o %t.local.mlir
+// RUN: ulsc-interpret %t.train.mlir --compare %t.local.mlir --steps 2
+// RUN: ulsc-opt %t.local.mlir --ulsc-schedule-pipeline -o %t.scheduled.mlir
+// RUN: ulsc-interpret %t.train.mlir --compare %t.scheduled.mlir --steps 2
+// RUN: sed 's/uls.batch = /uls.storage = {optimizer = ["dp"], gradients = ["dp"], parameters = [], origin = "zero2"}, uls.batch = /' %S/Inputs/gpt2.ir | ulsc-opt --ulsc-train-pipeline -o %t.train.mlir
+// RUN: ulsc-opt %t.train.mlir --ulsc-shard-pipeline --ulsc-partition-pipeline -o %t.local.mlir
+// RUN: ulsc-interpret %t.train.mlir --compare %t.local.mlir --steps 2
+// RUN: ulsc-opt %t.local.mlir --ulsc-schedule-pipeline -o %t.scheduled.mlir
+// RUN: ulsc-interpret %t.train.mlir --compare %t.scheduled.mlir --steps 2
+// RUN: sed 's/uls.batch = /uls.storage = {optimizer = ["dp"], gradients = ["dp"], parameters = ["dp"], origin = "zero3"}, uls.batch = /' %S/Inputs/llama.ir | ulsc-opt --ulsc-train-pipeline -o %t.train.mlir
+// RUN: ulsc-opt %t.train.mlir --ulsc-shard-pipeline --ulsc-partition-pipeline -o %t.local.mlir
+// RUN: ulsc-interpret %t.train.mlir --compare %t.local.mlir --steps 2
+// RUN: ulsc-opt %t.local.mlir --ulsc-schedule-pipeline -o %t.scheduled.mlir
+// RUN: ulsc-interpret %t.train.mlir --compare %t.scheduled.mlir --steps 2
+// RUN: ulsc-opt %t.local.mlir --ulsc-schedule-pipeline="reshard-after-forward=false" -o %t.scheduled.mlir
+// RUN: ulsc-interpret %t.train.mlir --compare %t.scheduled.mlir --steps 2
+// RUN: sed 's/"dp"=2, "tp"=2/"dp_replicate"=2, "dp_shard"=2, "tp"=1/; s/micro = 4/micro = 2/; s/"dp"/"dp_replicate", "dp_shard"/g; s/uls.batch = /uls.storage = {optimizer = ["dp_shard"], gradients = ["dp_shard"], parameters = ["dp_shard"], origin = "hsdp"}, uls.batch = /' %S/Inputs/gpt2.ir | ulsc-opt --ulsc-train-pipeline -o %t.train.mlir
+// RUN: ulsc-opt %t.train.mlir --ulsc-shard-pipeline --ulsc-partition-pipeline -o %t.local.mlir
+// RUN: FileCheck %s --check-prefix=HSDP < %t.local.mlir
+// RUN: ulsc-interpret %t.train.mlir --compare %t.local.mlir --steps 2
+// HSDP: uls.param {{.*}}flat={"dp_shard"}
+// HSDP: dist.reduce_scatter{{.*}}["dp_shard"]
+// HSDP: dist.all_reduce{{.*}}["dp_replicate"]
