@@ -68,8 +68,8 @@ llvm::json::Object makeRecompute(mlir::ModuleOp module);
 llvm::json::Array makeCollectives(llvm::ArrayRef<CollectiveRow> rows);
 
 /// What moves in a step because state is split (`uls.storage`), of a module of the stage
-/// `scheduled`: the axes, the elements gathered and scattered per step (of whole parameters), and each
-/// parameter that deviates from ZeRO's formula with its reason. Empty where nothing is split.
+/// `scheduled`: the axes, the elements gathered and scattered per step (of whole parameters), and
+/// each parameter that deviates from ZeRO's formula with its reason. Empty where nothing is split.
 llvm::json::Object makeStorage(mlir::ModuleOp module);
 
 /// What the document of `--report` says of an annotated module: schema, model, mesh, batch.

@@ -179,8 +179,8 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
         shared[buffer.getCategory()].push_back(points.get(buffer));
     });
     int64_t rest = transientBytes;
-    for (exec::Category category : {exec::Category::Gradients, exec::Category::Activations,
-                                    exec::Category::Communication}) {
+    for (exec::Category category :
+         {exec::Category::Gradients, exec::Category::Activations, exec::Category::Communication}) {
       int64_t share = std::min(rest, memory::getLargestLiveBytes(shared[category]));
       bytes[category] += share;
       rest -= share;
