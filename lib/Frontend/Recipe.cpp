@@ -182,7 +182,14 @@ bool Resolver::addPreset(StringRef name) {
                    [&](const AxisRule &other) { return other.logicalAxis == rule.logicalAxis; });
     recipe.rules.push_back(std::move(rule));
   }
-  return readStorage(*preset, recipe.storage, source);
+  std::string before = recipe.storage.origin;
+  if (!readStorage(*preset, recipe.storage, source))
+    return false;
+  if (before.empty() || before == recipe.storage.origin)
+    return true;
+  emitError(where) << before << " and " << source
+                   << " both say how state is split; keep one of them";
+  return false;
 }
 
 bool Resolver::resolveStrategy() {

@@ -20,6 +20,8 @@
 // RUN: ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=1 --strategy zero3 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ONE
 // ONE-NOT: storage
 
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2 --strategy zero3+zero1 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=TWO
+// TWO: error: strategy zero3 and strategy zero1 both say how state is split; keep one of them
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/kind.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=KIND
 // KIND: kind.json:1:{{[0-9]+}}: error: "optimiser" is no kind of storage; expected one of optimizer, gradients, parameters; did you mean optimizer
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/order.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ORDER
