@@ -132,7 +132,7 @@ def PlanMemoryPass : Lower_Pass<"ulsc-plan-memory"> {
 def CheckPlanPass : Lower_Pass<"ulsc-check-plan"> {
   let summary = "checks by another analysis that no two live buffers overlap";
   let description = [{
-    Requires a memory plan, changes nothing. Fails when two buffers that are live at one op share bytes, and when the transient part of the arena
+    Requires a memory plan, changes nothing. Fails when two buffers that are live at one op share bytes, and warns when the transient part of the arena
     exceeds the largest sum of live bytes by more than 3 %. Adds `exec.largest_live_bytes` to the entry.
   }];
 }
