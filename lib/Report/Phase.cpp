@@ -7,18 +7,14 @@
 #include "ulsc/Report.h"
 
 #include "dialects/Exec/ExecOps.h"
+#include "lib/Report/Parts.h"
 #include "dialects/Uls/Uls.h"
 
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace ulsc;
-
-/// Whether a block is the backward part of one that was cut, `@b.bwd`, or a variant of it,
-/// `@b.bwd.acc`.
-static bool isBackwardPart(StringRef name) {
-  return name.ends_with(".bwd") || name.contains(".bwd.");
-}
+using namespace ulsc::report;
 
 /// Whether a value of the step comes from the backward part of a block: a gradient, reduced or not.
 static bool isGradient(Value value, llvm::DenseSet<Value> &seen) {

@@ -7,6 +7,8 @@
 #include "ulsc/Recompute.h"
 #include "ulsc/Report.h"
 
+#include "lib/Report/Parts.h"
+
 #include "dialects/Uls/Uls.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -28,7 +30,7 @@ StringRef getJointName(uls::CallOp call) {
   return name.take_front(name.find(call->hasAttr(kRepeatedAttr) ? ".again" : ".bwd"));
 }
 
-bool isBackward(uls::CallOp call) { return call.getCallee().contains(".bwd"); }
+bool isBackward(uls::CallOp call) { return report::isBackwardPart(call.getCallee()); }
 
 int64_t getBytes(Value value) {
   auto tensor = llvm::dyn_cast<RankedTensorType>(value.getType());

@@ -7,6 +7,7 @@
 #include "ulsc/Report.h"
 
 #include "dialects/Uls/Uls.h"
+#include "lib/Report/Parts.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -58,15 +59,12 @@ private:
         if (StringAttr name = findTarget(output, seen))
           travels[name].scatters += getTimes(op);
       }
-    } else if (auto call = llvm::dyn_cast<uls::CallOp>(op); call && isBackward(call)) {
+    } else if (auto call = llvm::dyn_cast<uls::CallOp>(op);
+               call && report::isBackwardPart(call.getCallee())) {
       for (Value operand : call.getArguments())
         if (StringAttr name = findSource(operand))
           travels[name].isUsedBackward = true;
     }
-  }
-
-  static bool isBackward(uls::CallOp call) {
-    return call.getCallee().ends_with(".bwd") || call.getCallee().contains(".bwd.");
   }
 
   /// The parameter that a value is, or is a new value of.

@@ -18,8 +18,7 @@ using dist::DistDialect;
 /// A rank's part of the stored value; ZeRO's gathers follow where the compute value lies otherwise.
 LogicalResult Partitioner::partitionMaterialize(uls::MaterializeOp op) {
   auto param = symbols.lookupNearestSymbolFrom<uls::ParamOp>(op, op.getParameterAttr());
-  Layout stored =
-      readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
+  Layout stored = getStoredLayout(param);
   Operation *local = cloneLocal(op, {}, {stored});
   auto type = llvm::cast<RankedTensorType>(op.getOutput().getType());
   Layout wanted = getResultLayout(op, 0).withoutPartials();

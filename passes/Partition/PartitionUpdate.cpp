@@ -55,8 +55,7 @@ Layout Partitioner::getUpdateLayout(uls::UpdateOp op, uls::ParamOp param, bool &
     if (!state && role != "parameter" && role != "gradient")
       state = find(role);
   std::optional<dist::ShardingAttr> sharding = state ? state.getSharding() : std::nullopt;
-  return readLayout(sharding ? *sharding : param.getSharding().value_or(dist::ShardingAttr()),
-                    param.getTensorType());
+  return sharding ? readLayout(*sharding, param.getTensorType()) : getStoredLayout(param);
 }
 
 /// The update of a parameter that lies otherwise than its states: computed where the states are,
@@ -67,8 +66,7 @@ void Partitioner::updateRemote(uls::UpdateOp op, unsigned index, Value gradient,
   uls::ParamOp param = lookupParam(op, index);
   RankedTensorType type = param.getTensorType();
   bool hasMaster = false;
-  Layout stored = readLayout(param.getSharding().value_or(dist::ShardingAttr()), type),
-         updated = getUpdateLayout(op, param, hasMaster);
+  Layout stored = getStoredLayout(param), updated = getUpdateLayout(op, param, hasMaster);
   SmallVector<Value> values;
   // With a master value the stored one is not read.
   if (!hasMaster) {
@@ -101,8 +99,7 @@ LogicalResult Partitioner::partitionUpdate(uls::UpdateOp op) {
     bool hasMaster = false;
     Layout updated = getUpdateLayout(op, param, hasMaster);
     Value gradient = require(op->getOpOperand(i), updated);
-    if (readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType()) !=
-        updated) {
+    if (getStoredLayout(param) != updated) {
       remote.emplace_back(i, gradient);
       continue;
     }

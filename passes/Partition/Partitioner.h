@@ -56,6 +56,10 @@ private:
 
   /// The layout a sharding attribute says, or all whole without one.
   Layout readLayout(mlir::Attribute sharding, mlir::Type type) const;
+  /// How the stored value of a parameter lies.
+  Layout getStoredLayout(uls::ParamOp param) const {
+    return readLayout(param.getSharding().value_or(dist::ShardingAttr()), param.getTensorType());
+  }
   Layout getResultLayout(mlir::Operation *op, unsigned index) const;
   /// The local form of an operand in the layout asked for.
   mlir::Value require(mlir::OpOperand &operand, const Layout &layout);
