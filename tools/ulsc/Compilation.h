@@ -42,6 +42,7 @@ public:
 private:
   bool loadPlugins();
   bool readOptions();
+  bool readPrecision();
   bool readBatch();
   bool readPipelinesAfter();
   void addStageOptions();
@@ -57,6 +58,8 @@ private:
   ImportOptions importOptions;
   StageOptions stageOptions;
   std::string optimizer, dumpDirectory;
+  /// Options of the stages `train` and `local`.
+  std::string statePrecision, reduceDtype;
   int64_t threads = 16;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::SmallVector<report::CollectiveRow, 0> collectives;
