@@ -27,11 +27,16 @@ static const ControlField fields[] = {
     FIELD(clip_grad, false, false),
     FIELD(dropout_rate, false, false),
     FIELD(loss_scale, false, false),
+    FIELD(good_steps, false, false),
+    FIELD(loss_scale_growth_interval, false, false),
     FIELD(stop_requested, false, false),
     FIELD(loss, false, true),
     FIELD(grad_norm, false, true),
     FIELD(valid_count, false, true),
     FIELD(stop_count, false, true),
+    FIELD(next_loss_scale, false, true),
+    FIELD(next_good_steps, false, true),
+    FIELD(overflowed, false, true),
 };
 
 llvm::ArrayRef<ControlField> ulsc::exec::getControlFields() { return fields; }

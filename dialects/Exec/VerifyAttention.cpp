@@ -26,8 +26,8 @@ static LogicalResult verifyAttention(Op op) {
   if (q.getRank() != 5 || k.getRank() != 4)
     return op.emitOpError("q is ") << q << " and k is " << k << ", not [B,S,K,G,D] and [B,T,K,D]";
   Type element = q.getElementType();
-  if (!element.isF32() && !element.isBF16())
-    return op.emitOpError("has element type ") << element << "; f32 and bf16 are legal";
+  if (!element.isF32() && !element.isBF16() && !element.isF16())
+    return op.emitOpError("has element type ") << element << "; f32, bf16 and f16 are legal";
   int64_t b = q.getDimSize(0), s = q.getDimSize(1), heads = q.getDimSize(2),
           group = q.getDimSize(3), d = q.getDimSize(4), t = k.getDimSize(1);
   Type i32 = IntegerType::get(op.getContext(), 32), f32 = Float32Type::get(op.getContext());

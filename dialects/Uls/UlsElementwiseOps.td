@@ -131,6 +131,23 @@ def Uls_MaskOp : Uls_ElementwiseOp<"mask", [AllTypesMatch<["value", "output"]>]>
   let hasVerifier = 1;
 }
 
+def Uls_SelectOp : Uls_ElementwiseOp<"select", [AllTypesMatch<["onTrue", "onFalse", "output"]>]> {
+  let summary = "one of two values";
+  let description = [{
+    `onTrue` where `condition`, a rank-0 number, is not 0, and `onFalse` where it is; the value that is not taken leaves no trace, not even as a
+    NaN. How an update keeps state as it was.
+
+    Example:
+    ```
+    %1 = uls.select %finite, %new, %old : tensor<f32>, tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$condition, AnyRankedTensor:$onTrue, AnyRankedTensor:$onFalse);
+  let results = (outs AnyRankedTensor:$output);
+  let assemblyFormat = "$condition `,` $onTrue `,` $onFalse attr-dict `:` type($condition) `,` type($output)";
+  let hasVerifier = 1;
+}
+
 def Uls_ConvertOp : Uls_ElementwiseOp<"convert", [SameOperandsAndResultShape, KeepsGradientDtype, Uls_Differentiable]> {
   let summary = "changes the element type";
   let description = [{

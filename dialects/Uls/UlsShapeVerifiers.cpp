@@ -52,6 +52,13 @@ LogicalResult MaskOp::verify() {
   return success();
 }
 
+LogicalResult SelectOp::verify() {
+  RankedTensorType condition = typeOf(getCondition());
+  if (condition.getRank() != 0 || !llvm::isa<FloatType>(condition.getElementType()))
+    return emitOpError() << "has condition " << condition << "; it must be a rank-0 float";
+  return success();
+}
+
 LogicalResult AccumulateOp::verify() {
   if (typeOf(getAccumulator()).getShape() != typeOf(getValue()).getShape())
     return emitOpError() << "adds " << getValue().getType() << " to " << getAccumulator().getType();

@@ -212,6 +212,11 @@ LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (rule.getRoles().size() + getScalars().size() != rule.getNumArguments())
     return emitOpError() << "passes " << getScalars().size() << " scalars to " << getRuleAttr()
                          << ", which takes " << rule.getNumArguments() - rule.getRoles().size();
+  if (Value condition = getCondition()) {
+    auto type = llvm::cast<RankedTensorType>(condition.getType());
+    if (type.getRank() != 0 || !type.getElementType().isF32())
+      return emitOpError() << "depends on " << type << ", expected a rank-0 f32";
+  }
   return success();
 }
 
@@ -237,6 +242,8 @@ LogicalResult ControlOp::verify() {
                                              "momentum",
                                              "clip_grad",
                                              "loss_scale",
+                                             "good_steps",
+                                             "loss_scale_growth_interval",
                                              "stop_requested",
                                              "parameter_lr_scale",
                                              "parameter_decay_scale"};
@@ -246,7 +253,9 @@ LogicalResult ControlOp::verify() {
 }
 
 LogicalResult ReportOp::verify() {
-  static constexpr StringLiteral fields[] = {"loss", "grad_norm", "valid_count", "stop_count"};
+  static constexpr StringLiteral fields[] = {"loss",       "grad_norm",       "valid_count",
+                                             "stop_count", "next_loss_scale", "next_good_steps",
+                                             "overflowed"};
   if (!llvm::is_contained(fields, getField()))
     return emitOpError() << "\"" << getField() << "\" is no field that a step reports";
   return success();

@@ -181,7 +181,7 @@ def Uls_ControlOp : Uls_Op<"control", []> {
   let summary = "a scalar of the control block";
   let description = [{
     One of `learning_rate`, `beta1`, `beta2`, `epsilon`, `bias_correction1`, `bias_correction2`, `weight_decay`, `momentum`,
-    `clip_grad`, `loss_scale`, `stop_requested` (include/ulsc/RuntimeABI.h); or, inside an update rule, the scale of the parameter that is
+    `clip_grad`, `loss_scale`, `good_steps`, `loss_scale_growth_interval`, `stop_requested` (include/ulsc/RuntimeABI.h); or, inside an update rule, the scale of the parameter that is
     updated: `parameter_lr_scale`, `parameter_decay_scale`.
 
     Example:
@@ -198,7 +198,8 @@ def Uls_ControlOp : Uls_Op<"control", []> {
 def Uls_ReportOp : Uls_Op<"report", []> {
   let summary = "writes a scalar to the control block";
   let description = [{
-    `loss`, `grad_norm`, `valid_count` or `stop_count`; the same value on every rank.
+    `loss`, `grad_norm`, `valid_count` or `stop_count`; with loss scaling also `next_loss_scale`, `next_good_steps` and `overflowed`. The same
+    value on every rank.
 
     Example:
     ```
@@ -243,9 +244,16 @@ def Uls_UpdateOp : Uls_Op<"update", [AttrSizedOperandSegments, DeclareOpInterfac
     With results, the new stored values are the results, in the layout of gradients and states, and are not written: they go back by
     `uls.assign` once they lie as the parameters do. A parameter without a master value is then read from `values`, one for each.
 
+    With a `condition`, a rank-0 f32, all of this stays as it was, bit for bit, where that is 0: an overflowed step under loss scaling. Nothing
+    waits for the condition, for the kernels of the rule select.
+
+    Values kept in fewer bits than the rule computes with are rounded to nearest; with `stochastic`, bf16 state is rounded up with the
+    probability of its distance to the lower neighbour, drawn by parameter, role, step and global element (include/ulsc/Random.h), so that
+    every mesh rounds alike. The stored copy of a master value is always its nearest.
+
     Example:
     ```
-    uls.update @sgd(%dw, %db) scalars (%clip) parameters ["w", "b"]
+    uls.update @sgd(%dw, %db) scalars (%clip) if (%finite : tensor<f32>) parameters ["w", "b"]
       : (tensor<4x8xf32>, tensor<8xf32>), (tensor<f32>)
     %new = uls.update @sgd(%chunk) values (%old) scalars (%clip) parameters ["v"]
       : (tensor<4xf32>) values (tensor<4xf32>), (tensor<f32>) -> tensor<4xf32>
@@ -253,10 +261,11 @@ def Uls_UpdateOp : Uls_Op<"update", [AttrSizedOperandSegments, DeclareOpInterfac
   }];
   let arguments = (ins FlatSymbolRefAttr:$rule, Variadic<AnyRankedTensor>:$gradients,
                        Variadic<AnyRankedTensor>:$values, Variadic<AnyRankedTensor>:$scalars,
-                       StrArrayAttr:$parameters);
+                       Optional<AnyRankedTensor>:$condition, StrArrayAttr:$parameters, UnitAttr:$stochastic);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $rule `(` $gradients `)` (`values` `(` $values^ `)`)? `scalars` `(` $scalars `)` `parameters` $parameters attr-dict
+    $rule `(` $gradients `)` (`values` `(` $values^ `)`)? `scalars` `(` $scalars `)`
+    (`if` `(` $condition^ `:` type($condition) `)`)? (`stochastic` $stochastic^)? `parameters` $parameters attr-dict
     `:` `(` type($gradients) `)` (`values` `(` type($values)^ `)`)? `,` `(` type($scalars) `)` (`->` type($results)^)?
   }];
 }

@@ -23,8 +23,11 @@ struct ImportOptions {
   int64_t microBatch = 1, microbatches = 1, dataRanks = 1;
   /// Mesh axes over which rows are distributed, major to minor.
   std::vector<std::string> dataAxes;
-  /// The dtype in which blocks compute: f32 or bf16. Parameters are stored in f32.
+  /// The dtype in which blocks compute and matrices are stored: f32, bf16 or f16. Norm weights and
+  /// biases are stored in f32.
   std::string computeDtype = "f32";
+  /// The dtype in which gradients of parameters are accumulated: f32 or bf16.
+  std::string gradientDtype = "f32";
   /// Whether the program drops elements; by default, when the configuration has a rate that is not
   /// zero.
   std::optional<bool> dropout;

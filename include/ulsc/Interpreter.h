@@ -137,7 +137,7 @@ struct Control {
   double weightDecay = 0.1, momentum = 0.9, clipGrad = 1.0;
   /// Negative: each dropout's rate as compiled.
   double dropoutRate = -1.0;
-  double lossScale = 1.0;
+  double lossScale = 1.0, goodSteps = 0.0, lossScaleGrowthInterval = 2000.0;
   /// Per rank; absent ranks are 0.
   llvm::SmallVector<double> stopRequested;
   /// Scales of a parameter's learning rate and weight decay; 1 where absent.

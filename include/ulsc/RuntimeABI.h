@@ -44,10 +44,12 @@ typedef struct ulsc_control {
   float bias_correction1;             /* 1 - beta1^(step+1), computed in double */
   float bias_correction2;             /* 1 - beta2^(step+1), computed in double */
   float weight_decay;
-  float momentum;       /* SGD */
-  float clip_grad;      /* largest global norm; 0: no clipping */
-  float dropout_rate;   /* negative: each dropout's rate as compiled */
-  float loss_scale;     /* 1 without loss scaling */
+  float momentum;                   /* SGD */
+  float clip_grad;                  /* largest global norm; 0: no clipping */
+  float dropout_rate;               /* negative: each dropout's rate as compiled */
+  float loss_scale;                 /* factor of the loss's cotangent; 1 without loss scaling */
+  float good_steps;                 /* steps since the scale changed */
+  float loss_scale_growth_interval; /* good steps after which the scale doubles */
   float stop_requested; /* 1 when this rank saw a signal; summed over ranks by the step */
   /* Two factors per trainable parameter, in the order of the manifest's "tensors" with role
    * "parameter" and "trainable" true: [2*i] scales learning_rate, [2*i+1] scales weight_decay.
@@ -58,6 +60,9 @@ typedef struct ulsc_control {
   float grad_norm;   /* global, before clipping */
   float valid_count; /* valid targets of the global batch */
   float stop_count;  /* ranks that requested a stop, equal on all ranks */
+  /* With loss scaling only: what the next step gets, and 1 when the norm was not finite, so that
+   * this step changed no state. The runtime copies between steps. */
+  float next_loss_scale, next_good_steps, overflowed;
 } ulsc_control;
 
 /* The head of the runtime's context; generated code sees no more of it. */

@@ -35,11 +35,16 @@ void ulsc::frontend::checkDtype(const ConfigReader &config, const ImportOptions 
   std::string dtype = config.getString({"dtype", "torch_dtype"}, "");
   StringRef found = dtype;
   found.consume_front("torch.");
-  StringRef computed = options.computeDtype == "bf16" ? "bfloat16" : "float32";
-  if (!found.empty() && found != "auto" && found != computed)
-    config.emitWarning(config.has("dtype") ? "dtype" : "torch_dtype")
-        << "is \"" << dtype << "\"; this program stores float32 and computes in " << computed
-        << (found == "bfloat16" ? " (--dtype bf16 computes in bfloat16)" : "");
+  StringRef used = options.computeDtype == "bf16"  ? "bfloat16"
+                   : options.computeDtype == "f16" ? "float16"
+                                                   : "float32";
+  if (found.empty() || found == "auto" || found == used)
+    return;
+  StringRef flag = found == "bfloat16" ? "bf16" : found == "float16" ? "f16" : "";
+  InFlightDiagnostic warning = config.emitWarning(config.has("dtype") ? "dtype" : "torch_dtype");
+  warning << "is \"" << dtype << "\"; this program stores and computes in " << used;
+  if (!flag.empty())
+    warning << " (--dtype " << flag << " does so in " << found << ")";
 }
 
 void ulsc::frontend::checkTotalSize(const ConfigReader &config, double parameters,
@@ -108,7 +113,8 @@ static void attachAttributes(ModuleOp module, const Family &family, const Import
                            named("microbatches", b.getI64IntegerAttr(options.microbatches)),
                            named("seq", b.getI64IntegerAttr(options.seq)),
                            named("data_axes", b.getStrArrayAttr(axes))}));
-  module->setAttr("uls.gradient_dtype", TypeAttr::get(b.getF32Type()));
+  Type gradient = options.gradientDtype == "bf16" ? Type(b.getBF16Type()) : Type(b.getF32Type());
+  module->setAttr(uls::UlsDialect::kGradientDtypeAttrName, TypeAttr::get(gradient));
 }
 
 OwningOpRef<ModuleOp> ulsc::importModel(MLIRContext *context, StringRef path,

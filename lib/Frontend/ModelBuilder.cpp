@@ -140,7 +140,12 @@ RankedTensorType ModelBuilder::getComputeType(ArrayRef<int64_t> shape) {
   Type element = Float32Type::get(context);
   if (options.computeDtype == "bf16")
     element = BFloat16Type::get(context);
+  else if (options.computeDtype == "f16")
+    element = Float16Type::get(context);
   return RankedTensorType::get(shape, element);
+}
+RankedTensorType ModelBuilder::getStoredType(const Parameter &parameter, ArrayRef<int64_t> shape) {
+  return parameter.isMatrix ? getComputeType(shape) : getFloatType(shape);
 }
 RankedTensorType ModelBuilder::getIntegerType(ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, IntegerType::get(context, 32));
@@ -199,9 +204,10 @@ void ModelBuilder::declare(const Parameter &parameter, StringRef name) {
   for (ArrayRef<int64_t> group : parameter.external)
     groups.push_back(parameterBuilder.getI64ArrayAttr(group));
   bool isPadded = ArrayRef<int64_t>(padded) != ArrayRef<int64_t>(parameter.shape);
+  RankedTensorType type = getStoredType(parameter, padded);
   uls::ParamOp::create(
       parameterBuilder, nameLocation(context, getModulePath(name)),
-      parameterBuilder.getStringAttr(name), TypeAttr::get(getFloatType(padded)),
+      parameterBuilder.getStringAttr(name), TypeAttr::get(type),
       parameterBuilder.getStrArrayAttr(parameter.axes), parameter.init,
       groups.empty() ? ArrayAttr() : parameterBuilder.getArrayAttr(groups),
       isPadded ? parameterBuilder.getDenseI64ArrayAttr(parameter.shape) : DenseI64ArrayAttr(),
@@ -218,7 +224,7 @@ Value ModelBuilder::materialize(const Parameter &parameter, std::optional<int64_
   for (auto [size, axis] : llvm::zip_equal(shape, parameter.axes))
     if (axis == "vocab")
       size = padVocabulary(size);
-  Type type = parameter.isMatrix ? getComputeType(shape) : getFloatType(shape);
+  Type type = getStoredType(parameter, shape);
   return value =
              uls::MaterializeOp::create(forwardBuilder, nameLocation(context, getModulePath(name)),
                                         type, FlatSymbolRefAttr::get(context, name));

@@ -78,6 +78,8 @@ public:
   ModelBuilder(mlir::MLIRContext *context, const ImportOptions &options);
 
   mlir::RankedTensorType getComputeType(llvm::ArrayRef<int64_t> shape);
+  /// In the dtype in which a parameter is stored: that of its use.
+  mlir::RankedTensorType getStoredType(const Parameter &parameter, llvm::ArrayRef<int64_t> shape);
   mlir::RankedTensorType getIntegerType(llvm::ArrayRef<int64_t> shape);
   mlir::RankedTensorType getFloatType(llvm::ArrayRef<int64_t> shape);
   uls::InitAttr normal(double std);

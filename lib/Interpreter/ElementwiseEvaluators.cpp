@@ -99,6 +99,12 @@ static LogicalResult evaluateMask(uls::MaskOp op, LocalEvaluation &e) {
   return success();
 }
 
+static LogicalResult evaluateSelect(uls::SelectOp op, LocalEvaluation &e) {
+  bool holds = e.get(op.getCondition()).getAsDouble(0) != 0;
+  e.set(op.getOutput(), e.get(holds ? op.getOnTrue() : op.getOnFalse()));
+  return success();
+}
+
 static LogicalResult evaluateConvert(uls::ConvertOp op, LocalEvaluation &e) {
   const Tensor &input = e.get(op.getInput());
   auto type = llvm::cast<RankedTensorType>(op.getOutput().getType()).getElementType();
@@ -181,6 +187,7 @@ void interpreter::registerElementwiseEvaluators(Registry &registry) {
       registry, [](double a, double b) { return std::min(a, b); },
       [](Int a, Int b) { return std::min(a, b); });
   registry.add<uls::MaskOp>(evaluateMask);
+  registry.add<uls::SelectOp>(evaluateSelect);
   registry.add<uls::ConvertOp>(evaluateConvert);
   registry.add<uls::ConstantOp>([](uls::ConstantOp op, LocalEvaluation &e) {
     e.set(op.getOutput(), Tensor::fromAttribute(op.getValue()));

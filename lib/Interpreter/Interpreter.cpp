@@ -169,7 +169,9 @@ std::optional<double> Interpreter::getControl(StringRef field, int64_t rank) {
       {"weight_decay", c.weightDecay},
       {"momentum", c.momentum},
       {"clip_grad", c.clipGrad},
-      {"loss_scale", c.lossScale}};
+      {"loss_scale", c.lossScale},
+      {"good_steps", c.goodSteps},
+      {"loss_scale_growth_interval", c.lossScaleGrowthInterval}};
   for (auto [name, value] : fields)
     if (name == field)
       return value;

@@ -122,6 +122,8 @@ public:
       arguments.push_back(e.getValue(scalar));
     if (failed(checkSizes(parameter, arguments)))
       return failure();
+    if (Value condition = op.getCondition(); condition && isZero(condition))
+      return keep(index, parameter, arguments);
     Frame frame;
     e.interpreter.currentParameter = parameter.str();
     LogicalResult ran = e.interpreter.runFunction(rule, arguments, frame, results);
@@ -135,6 +137,21 @@ public:
   }
 
 private:
+  /// Alike on all ranks, as what an update depends on has to be.
+  bool isZero(Value condition) const { return e.get(condition, 0).getAsDouble(0) == 0; }
+
+  /// Nothing is written; a result is the stored value of what was.
+  LogicalResult keep(unsigned index, StringRef parameter, ArrayRef<RuntimeValue> arguments) {
+    if (op.getResults().empty())
+      return success();
+    auto roles = rule.getRoles().getAsValueRange<StringAttr>();
+    const RuntimeValue &old = arguments[llvm::find(roles, "parameter") - roles.begin()];
+    auto shape = llvm::cast<RankedTensorType>(op.getResult(index).getType()).getShape();
+    for (int64_t rank = 0; rank < e.interpreter.getNumRanks(); ++rank)
+      e.set(op.getResult(index), rank, round(parameter, old.getTensor(rank).reshape(shape)));
+    return success();
+  }
+
   /// The parameter's own role is its master value where there is one.
   SmallVector<Tensor> *find(StringRef parameter, StringRef role) {
     if (role != "parameter")
@@ -160,11 +177,23 @@ private:
     return success();
   }
 
+  Tensor round(RankedTensorType type, const Tensor &value) const {
+    auto element = llvm::dyn_cast<FloatType>(type.getElementType());
+    return e.interpreter.options.round && element ? value.round(element) : value;
+  }
+
   /// The stored value of a master that just changed, for its dtype.
   Tensor round(StringRef parameter, const Tensor &master) const {
     auto param = e.interpreter.getSymbols().lookup<uls::ParamOp>(parameter);
-    auto type = llvm::dyn_cast<FloatType>(param.getTensorType().getElementType());
-    return e.interpreter.options.round && type ? master.round(type) : master;
+    return round(param.getTensorType(), master);
+  }
+
+  /// A role's new value, for the dtype in which it is kept.
+  Tensor round(StringRef parameter, StringRef role, const Tensor &value) const {
+    std::string name = (parameter + "." + (role == "parameter" ? "master" : role)).str();
+    if (auto state = e.interpreter.getSymbols().lookup<uls::StateOp>(name))
+      return round(llvm::cast<RankedTensorType>(state.getType()), value);
+    return round(parameter, value);
   }
 
   LogicalResult store(unsigned index, StringRef parameter, StringRef role,
@@ -181,7 +210,7 @@ private:
       return op.emitOpError() << "finds no \"" << role << "\" of parameter \"" << parameter << "\"";
     SmallVector<Tensor> *compute = e.interpreter.findStored(parameter);
     for (auto [rank, tensor] : llvm::enumerate(*stored)) {
-      tensor = value.getTensor(rank).reshape(tensor.getShape());
+      tensor = round(parameter, role, value.getTensor(rank).reshape(tensor.getShape()));
       if (role == "parameter" && compute != stored && op.getResults().empty())
         (*compute)[rank] = round(parameter, tensor);
     }

@@ -93,10 +93,15 @@ private:
 
   json::Object buildCompile() {
     // What the products compute in.
-    bool isNarrow = false;
+    std::string dtype = "f32";
     module.walk([&](exec::GemmOp gemm) {
-      isNarrow |= cast<MemRefType>(gemm.getA().getType()).getElementType().isBF16();
+      Type element = cast<MemRefType>(gemm.getA().getType()).getElementType();
+      if (element.isBF16() || element.isF16())
+        dtype = getTypeName(element);
     });
+    bool hasLossScaling = false;
+    module.walk(
+        [&](exec::WriteControlOp op) { hasLossScaling |= op.getField() == "next_loss_scale"; });
     bool hasSecondMoment = false, hasState = false;
     for (auto state : module.getOps<uls::StateOp>()) {
       hasSecondMoment |= state.getRole() == "moment2";
@@ -105,10 +110,13 @@ private:
     json::Value rates = copy("exec.dropout_rates");
     bool hasDropout = !rates.getAsObject()->empty();
     bool isAdam = hasSecondMoment || !hasState;
-    return json::Object{{"dtype", isNarrow ? "bf16" : "f32"},
-                        {"optimizer", isAdam ? "adamw" : "sgd"},
-                        {"dropout", hasDropout},
-                        {"dropout_rates", std::move(rates)}};
+    json::Object compile{{"dtype", dtype},
+                         {"optimizer", isAdam ? "adamw" : "sgd"},
+                         {"dropout", hasDropout},
+                         {"dropout_rates", std::move(rates)}};
+    if (hasLossScaling)
+      compile["loss_scaling"] = true;
+    return compile;
   }
 
   json::Object buildMesh() {

@@ -131,6 +131,11 @@ ScalarForms::ScalarForms(MLIRContext *context) : context(context) {
     return convertElement(builder, location, v[0], getComputeType(element));
   });
   add<uls::AccumulateOp>(binary<arith::AddFOp, arith::AddIOp>());
+  add<uls::SelectOp>([](OpBuilder &builder, Location location, Operation *, ValueRange v) -> Value {
+    Value zero = arith::ConstantOp::create(builder, location, builder.getZeroAttr(v[0].getType()));
+    Value holds = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNE, v[0], zero);
+    return arith::SelectOp::create(builder, location, holds, v[1], v[2]);
+  });
   add<uls::MaskOp>([](OpBuilder &builder, Location location, Operation *op, ValueRange v) -> Value {
     // Ordered comparisons: false where one side is NaN.
     static constexpr std::pair<arith::CmpFPredicate, arith::CmpIPredicate> predicates[] = {

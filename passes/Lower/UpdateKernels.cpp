@@ -27,125 +27,256 @@ static RankedTensorType instantiate(Type type, int64_t count) {
   return tensor.hasStaticShape() ? tensor : RankedTensorType::get({count}, tensor.getElementType());
 }
 
-exec::KernelOp UpdateKernels::buildKernel(uls::UpdateRuleOp rule, ArrayRef<Type> inputs,
-                                          Type storedElement, Location location) {
-  int64_t count = cast<RankedTensorType>(inputs.front()).getNumElements();
+std::string UpdateVariant::getKey() const {
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  llvm::interleaveComma(inputs, stream);
+  if (storedElement)
+    stream << " stored " << storedElement;
+  if (isConditional)
+    stream << " conditional";
+  if (places) {
+    llvm::interleave(places->block, stream << " places ", "x");
+    llvm::interleave(places->strides, stream << " strides ", "x");
+  }
+  return key;
+}
+
+namespace {
+/// The body of one kernel.
+class UpdateBody {
+public:
+  UpdateBody(uls::UpdateRuleOp rule, const UpdateVariant &variant, OpBuilder &builder, Block &body,
+             Location location)
+      : rule(rule), variant(variant), builder(builder), body(body), location(location),
+        count(cast<RankedTensorType>(variant.inputs.front()).getNumElements()),
+        roles(llvm::to_vector(rule.getRoles().getAsValueRange<StringAttr>())) {}
+
+  /// The results: each in the type of the argument that it is the new value of, and the stored
+  /// value last.
+  SmallVector<Value> build() {
+    for (auto [argument, value] : llvm::zip(rule.getArguments(), body.getArguments()))
+      mapping.map(argument, convert(value, instantiate(argument.getType(), count)));
+    for (Operation &op : rule.getEntry().without_terminator()) {
+      Operation *clone = builder.clone(op, mapping);
+      for (Value result : clone->getResults())
+        result.setType(instantiate(result.getType(), count));
+    }
+    SmallVector<Value> results;
+    Value master;
+    for (auto [role, value] : llvm::zip_equal(rule.getUpdates().getAsValueRange<StringAttr>(),
+                                              rule.getEntry().getTerminator()->getOperands())) {
+      size_t index = llvm::find(roles, role) - roles.begin();
+      Value next = select(mapping.lookup(value), mapping.lookup(rule.getArgument(index)));
+      results.push_back(round(next, variant.inputs[index], role));
+      if (role == "parameter")
+        master = next;
+    }
+    if (variant.storedElement)
+      results.push_back(convert(master, RankedTensorType::get({count}, variant.storedElement)));
+    return results;
+  }
+
+private:
+  Value convert(Value value, Type type) {
+    return value.getType() == type
+               ? value
+               : uls::ConvertOp::create(builder, location, type, value).getResult();
+  }
+
+  Value select(Value next, Value old) {
+    if (!variant.isConditional)
+      return next;
+    Value condition = body.getArgument(variant.inputs.size() - 1);
+    return uls::SelectOp::create(builder, location, condition, next, old);
+  }
+
+  Value round(Value value, Type type, StringRef role) {
+    bool isStochastic = variant.places && getElementTypeOrSelf(type).isBF16() &&
+                        getElementTypeOrSelf(value.getType()).isF32();
+    if (!isStochastic)
+      return convert(value, type);
+    auto scalars = body.getArguments().drop_front(variant.inputs.size());
+    return buildStochasticRounding(builder, location, value, role, scalars.front(), *variant.places,
+                                   ValueRange(scalars.drop_front().drop_back()));
+  }
+
+  uls::UpdateRuleOp rule;
+  const UpdateVariant &variant;
+  OpBuilder &builder;
+  Block &body;
+  Location location;
+  int64_t count;
+  SmallVector<StringRef> roles;
+  IRMapping mapping;
+};
+} // namespace
+
+exec::KernelOp UpdateKernels::buildKernel(uls::UpdateRuleOp rule, const UpdateVariant &variant,
+                                          Location location) {
+  int64_t count = cast<RankedTensorType>(variant.inputs.front()).getNumElements();
   OpBuilder builder(rule);
-  auto types = llvm::to_vector(inputs);
-  types.push_back(builder.getI64Type());
+  SmallVector<Type> types(variant.inputs);
+  size_t scalars = variant.places ? variant.places->getNumOffsets() + 2 : 1;
+  types.append(scalars, builder.getI64Type());
   auto kernel = exec::KernelOp::create(
       builder, location, builder.getStringAttr(rule.getSymName() + "_" + Twine(count)),
       TypeAttr::get(builder.getFunctionType(types, {})), builder.getStringAttr("private"),
       ArrayAttr(), ArrayAttr(), exec::KernelKindAttr(), builder.getI64IntegerAttr(1));
   Block *body = builder.createBlock(&kernel.getBody(), {}, types,
                                     SmallVector<Location>(types.size(), location));
-  IRMapping mapping;
-  auto convert = [&](Value value, Type type) -> Value {
-    return value.getType() == type
-               ? value
-               : uls::ConvertOp::create(builder, location, type, value).getResult();
-  };
-  for (auto [argument, value] : llvm::zip(rule.getArguments(), body->getArguments()))
-    mapping.map(argument, convert(value, instantiate(argument.getType(), count)));
-  for (Operation &op : rule.getEntry().without_terminator()) {
-    Operation *clone = builder.clone(op, mapping);
-    for (Value result : clone->getResults())
-      result.setType(instantiate(result.getType(), count));
-  }
-  // Each result in the type of the argument that it is the new value of, and the stored value last.
-  SmallVector<Value> results;
-  auto roles = llvm::to_vector(rule.getRoles().getAsValueRange<StringAttr>());
-  Value master;
-  for (auto [role, value] : llvm::zip_equal(rule.getUpdates().getAsValueRange<StringAttr>(),
-                                            rule.getEntry().getTerminator()->getOperands())) {
-    size_t index = llvm::find(roles, role) - roles.begin();
-    results.push_back(convert(mapping.lookup(value), inputs[index]));
-    if (role == "parameter")
-      master = mapping.lookup(value);
-  }
-  if (storedElement)
-    results.push_back(convert(master, RankedTensorType::get({count}, storedElement)));
+  SmallVector<Value> results = UpdateBody(rule, variant, builder, *body, location).build();
   exec::YieldOp::create(builder, location, results);
   kernel.setFunctionType(builder.getFunctionType(types, ValueRange(results).getTypes()));
   symbols.insert(kernel);
   return kernel;
 }
 
-exec::KernelOp UpdateKernels::getKernel(uls::UpdateRuleOp rule, ArrayRef<Type> inputs,
-                                        Type storedElement, Location location) {
-  std::string key;
-  llvm::raw_string_ostream stream(key);
-  llvm::interleaveComma(inputs, stream);
-  if (storedElement)
-    stream << " stored " << storedElement;
-  exec::KernelOp &kernel = kernels[{rule, key}];
+exec::KernelOp UpdateKernels::getKernel(uls::UpdateRuleOp rule, const UpdateVariant &variant,
+                                        Location location) {
+  exec::KernelOp &kernel = kernels[{rule, variant.getKey()}];
   if (!kernel)
-    kernel = buildKernel(rule, inputs, storedElement, location);
+    kernel = buildKernel(rule, variant, location);
   return kernel;
 }
 
-LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, uls::UpdateOp update,
-                                   unsigned index) {
-  Location location = update->getLoc();
-  StringRef parameter = cast<StringAttr>(update.getParameters()[index]).getValue();
-  Value gradient = update.getGradients()[index];
-  ValueRange scalars = update.getScalars();
-  auto param = symbols.lookup<uls::ParamOp>(parameter);
-  auto gradientType = cast<RankedTensorType>(gradient.getType());
-  int64_t count = gradientType.getNumElements();
-  auto nameOf = [&](StringRef role) { return (parameter + "." + role).str(); };
-  exec::PutOp::create(builder, location, gradient, nameOf("gradient"));
-  auto masterState = symbols.lookup<uls::StateOp>(nameOf("master"));
-  Type stored = param.getTensorType().getElementType();
+namespace {
+/// One parameter's update.
+class Application {
+public:
+  Application(OpBuilder &builder, SymbolTable &symbols, uls::UpdateRuleOp rule,
+              uls::UpdateOp update, unsigned index)
+      : builder(builder), symbols(symbols), rule(rule), update(update), index(index),
+        location(update->getLoc()),
+        parameter(cast<StringAttr>(update.getParameters()[index]).getValue()),
+        param(symbols.lookup<uls::ParamOp>(parameter)),
+        master(symbols.lookup<uls::StateOp>(nameOf("master"))),
+        gradientType(cast<RankedTensorType>(update.getGradients()[index].getType())),
+        sharding(master ? master.getShardingAttr() : param.getShardingAttr()) {}
 
-  // Where each role lives, and its type on this rank.
+  LogicalResult readRoles();
+  UpdateVariant getVariant() const;
+  /// What stochastic rounding needs.
+  SmallVector<Value> buildScalars(const UpdateVariant &variant);
+  void storeResults(exec::ApplyOp apply);
+
+  ArrayRef<Value> getInputs() const { return inputs; }
+  uls::ParamOp getParam() const { return param; }
+
+private:
+  std::string nameOf(StringRef role) const { return (parameter + "." + role).str(); }
+  Type getStoredElement() const {
+    return cast<RankedTensorType>(uls::ParamOp(param).getTensorType()).getElementType();
+  }
+  void put(Value value, StringRef name);
+  void store(Value value);
+
+  OpBuilder &builder;
+  SymbolTable &symbols;
+  uls::UpdateRuleOp rule;
+  uls::UpdateOp update;
+  unsigned index;
+  Location location;
+  StringRef parameter;
+  uls::ParamOp param;
+  uls::StateOp master;
+  RankedTensorType gradientType;
+  /// How states lie; null where they are whole.
+  dist::ShardingAttr sharding;
+  /// Where each role lives, and the kernel's tensors.
   SmallVector<std::string> names;
   SmallVector<Value> inputs;
-  SmallVector<Type> types;
+};
+} // namespace
+
+LogicalResult Application::readRoles() {
+  Value gradient = update.getGradients()[index];
+  exec::PutOp::create(builder, location, gradient, nameOf("gradient"));
   for (StringRef role : rule.getRoles().getAsValueRange<StringAttr>()) {
     bool isParameter = role == "parameter";
-    names.push_back(isParameter && !masterState ? parameter.str()
-                                                : nameOf(isParameter ? "master" : role));
+    names.push_back(isParameter && !master ? parameter.str()
+                                           : nameOf(isParameter ? "master" : role));
     Value value = gradient;
     if (isParameter && !update.getValues().empty()) {
       value = update.getValues()[index];
     } else if (role != "gradient") {
       auto state = symbols.lookup<uls::StateOp>(names.back());
-      if (!state && !(isParameter && !masterState))
+      if (!state && !(isParameter && !master))
         return update->emitOpError("needs state '")
                << names.back() << "', which the module does not have";
-      Type element = state ? cast<RankedTensorType>(state.getType()).getElementType() : stored;
+      if (state && state.getShardingAttr())
+        sharding = state.getShardingAttr();
+      Type element =
+          state ? cast<RankedTensorType>(state.getType()).getElementType() : getStoredElement();
       value = exec::GetOp::create(builder, location, gradientType.clone(element), names.back());
     }
-    inputs.push_back(buildReshape(builder, location, value, {count}));
-    types.push_back(inputs.back().getType());
+    inputs.push_back(buildReshape(builder, location, value, {gradientType.getNumElements()}));
   }
-  llvm::append_range(inputs, scalars);
-  llvm::append_range(types, scalars.getTypes());
+  llvm::append_range(inputs, update.getScalars());
+  if (Value condition = update.getCondition())
+    inputs.push_back(condition);
+  return success();
+}
 
-  exec::KernelOp kernel = getKernel(rule, types, masterState ? stored : Type(), location);
-  Value entry = i64Constant(builder, location, 2 * indices.lookup(param.getSymNameAttr()));
-  auto apply = exec::ApplyOp::create(builder, location, kernel.getResultTypes(),
-                                     kernel.getSymName(), inputs, ValueRange{entry});
+UpdateVariant Application::getVariant() const {
+  UpdateVariant variant;
+  llvm::append_range(variant.inputs, ValueRange(inputs).getTypes());
+  if (master)
+    variant.storedElement = getStoredElement();
+  uls::UpdateOp op = update;
+  variant.isConditional = bool(op.getCondition());
+  if (op.getStochastic())
+    variant.places = ElementPlaces::get(param, sharding);
+  return variant;
+}
+
+SmallVector<Value> Application::buildScalars(const UpdateVariant &variant) {
+  if (!variant.places)
+    return {};
+  SmallVector<Value> scalars{i64Constant(builder, location, getRoundingName(parameter))};
+  llvm::append_range(scalars, variant.places->buildOffsets(builder, location, param, sharding,
+                                                           gradientType.getNumElements()));
+  return scalars;
+}
+
+void Application::put(Value value, StringRef name) {
+  exec::PutOp::create(builder, location,
+                      buildReshape(builder, location, value, gradientType.getShape()), name);
+}
+
+/// A new stored value that lies otherwise than the parameter is handed on.
+void Application::store(Value value) {
+  if (update.getResults().empty())
+    return put(value, parameter);
+  update.getResult(index).replaceAllUsesWith(
+      buildReshape(builder, location, value, gradientType.getShape()));
+}
+
+void Application::storeResults(exec::ApplyOp apply) {
   auto roles = llvm::to_vector(rule.getRoles().getAsValueRange<StringAttr>());
-  auto put = [&](Value value, StringRef name) {
-    exec::PutOp::create(builder, location,
-                        buildReshape(builder, location, value, gradientType.getShape()), name);
-  };
-  // A new stored value that lies otherwise than the parameter is handed on.
-  auto store = [&](Value value) {
-    if (update.getResults().empty())
-      return put(value, parameter);
-    update.getResult(index).replaceAllUsesWith(
-        buildReshape(builder, location, value, gradientType.getShape()));
-  };
   for (auto [i, role] : llvm::enumerate(rule.getUpdates().getAsValueRange<StringAttr>())) {
-    if (role == "parameter" && !masterState)
+    if (role == "parameter" && !master)
       store(apply.getResult(i));
     else
       put(apply.getResult(i), names[llvm::find(roles, role) - roles.begin()]);
   }
-  if (masterState)
+  if (master)
     store(apply.getResults().back());
+}
+
+LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, uls::UpdateOp update,
+                                   unsigned index) {
+  Location location = update->getLoc();
+  Application application(builder, symbols, rule, update, index);
+  if (failed(application.readRoles()))
+    return failure();
+  UpdateVariant variant = application.getVariant();
+  exec::KernelOp kernel = getKernel(rule, variant, location);
+  SmallVector<Value> scalars = application.buildScalars(variant);
+  uls::ParamOp param = application.getParam();
+  scalars.push_back(i64Constant(builder, location, 2 * indices.lookup(param.getSymNameAttr())));
+  auto apply = exec::ApplyOp::create(builder, location, kernel.getResultTypes(),
+                                     kernel.getSymName(), application.getInputs(), scalars);
+  application.storeResults(apply);
   return success();
 }

@@ -8,15 +8,30 @@
 
 #include "dialects/Exec/ExecOps.h"
 #include "dialects/Uls/Uls.h"
+#include "passes/Lower/StochasticRounding.h"
 
 #include <map>
+#include <optional>
 
 namespace ulsc::lower {
+
+/// What kernels of one rule differ in.
+struct UpdateVariant {
+  /// The rule's arguments, the condition last where the update has one.
+  llvm::SmallVector<mlir::Type> inputs;
+  /// The stored value's, where that is not the master's.
+  mlir::Type storedElement;
+  bool isConditional = false;
+  /// With stochastic rounding: where elements lie.
+  std::optional<ElementPlaces> places;
+
+  std::string getKey() const;
+};
 
 /// Instances of update rules as kernels on flat tensors, one for each number of elements and
 /// combination of types. Beside the rule's results a kernel gives the stored value where that is
 /// not the master. Its last argument, i64, is twice the index of the parameter, for the scales in
-/// the control block.
+/// the control block; those before it, if any, are what stochastic rounding needs.
 class UpdateKernels {
 public:
   explicit UpdateKernels(mlir::SymbolTable &symbols);
@@ -27,10 +42,10 @@ public:
                             unsigned index);
 
 private:
-  exec::KernelOp getKernel(uls::UpdateRuleOp rule, llvm::ArrayRef<mlir::Type> inputs,
-                           mlir::Type storedElement, mlir::Location location);
-  exec::KernelOp buildKernel(uls::UpdateRuleOp rule, llvm::ArrayRef<mlir::Type> inputs,
-                             mlir::Type storedElement, mlir::Location location);
+  exec::KernelOp getKernel(uls::UpdateRuleOp rule, const UpdateVariant &variant,
+                           mlir::Location location);
+  exec::KernelOp buildKernel(uls::UpdateRuleOp rule, const UpdateVariant &variant,
+                             mlir::Location location);
 
   mlir::SymbolTable &symbols;
   llvm::DenseMap<mlir::StringAttr, int64_t> indices; ///< of trainable parameters

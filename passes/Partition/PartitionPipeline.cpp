@@ -14,16 +14,17 @@
 
 using namespace mlir;
 
-void ulsc::buildPartitionPipeline(OpPassManager &manager) {
+void ulsc::buildPartitionPipeline(OpPassManager &manager, const PartitionOptions &options) {
   manager.addPass(createEnterStagePass("sharded", "local"));
   manager.addPass(createPartitionModulePass());
   // Equal collectives on equal values are one.
   manager.addPass(createCSEPass());
+  manager.addPass(createConvertGradientReductionsPass({options.reduceDtype}));
   manager.addPass(createMergeScalarReductionsPass());
 }
 
 void ulsc::registerPartitionPipeline() {
-  PassPipelineRegistration<>("ulsc-partition-pipeline",
-                             "The stage `local`: one rank's shapes and explicit collectives",
-                             buildPartitionPipeline);
+  PassPipelineRegistration<PartitionOptions>(
+      "ulsc-partition-pipeline", "The stage `local`: one rank's shapes and explicit collectives",
+      buildPartitionPipeline);
 }

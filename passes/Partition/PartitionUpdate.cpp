@@ -61,8 +61,8 @@ Layout Partitioner::getUpdateLayout(uls::UpdateOp op, uls::ParamOp param, bool &
 /// The update of a parameter that lies otherwise than its states: computed where the states are,
 /// and the new value brought to where the parameter is. An op for each, so that gathers need not
 /// wait for all.
-void Partitioner::updateRemote(uls::UpdateOp op, unsigned index, Value gradient,
-                               ValueRange scalars) {
+void Partitioner::updateRemote(uls::UpdateOp op, unsigned index, Value gradient, ValueRange scalars,
+                               Value condition) {
   uls::ParamOp param = lookupParam(op, index);
   RankedTensorType type = param.getTensorType();
   bool hasMaster = false;
@@ -76,8 +76,9 @@ void Partitioner::updateRemote(uls::UpdateOp op, unsigned index, Value gradient,
         resharder.reshard(builder, {whole, stored}, updated, type, ReshardCause()).value);
   }
   auto update = uls::UpdateOp::create(builder, op.getLoc(), mesh.getLocalType(updated, type),
-                                      op.getRuleAttr(), gradient, values, scalars,
-                                      builder.getArrayAttr({op.getParameters()[index]}));
+                                      op.getRuleAttr(), gradient, values, scalars, condition,
+                                      builder.getArrayAttr({op.getParameters()[index]}),
+                                      op.getStochasticAttr());
   ReshardCause cause;
   cause.text = describeStorage("optimizer", "new parameters gathered after their update");
   cause.place = param.getLoc();
@@ -92,8 +93,15 @@ LogicalResult Partitioner::partitionUpdate(uls::UpdateOp op) {
   SmallVector<Attribute> names;
   SmallVector<std::pair<unsigned, Value>> remote;
   unsigned count = op.getParameters().size();
-  for (OpOperand &operand : op->getOpOperands().drop_front(count))
-    scalars.push_back(require(operand, mesh.getReplicated(operand.get().getType())));
+  Value condition;
+  for (OpOperand &operand : op->getOpOperands().drop_front(count)) {
+    Value scalar = require(operand, mesh.getReplicated(operand.get().getType()));
+    if (operand.get() == op.getCondition() &&
+        operand.getOperandNumber() == op->getNumOperands() - 1)
+      condition = scalar;
+    else
+      scalars.push_back(scalar);
+  }
   for (unsigned i = 0; i < count; ++i) {
     uls::ParamOp param = lookupParam(op, i);
     bool hasMaster = false;
@@ -108,8 +116,9 @@ LogicalResult Partitioner::partitionUpdate(uls::UpdateOp op) {
   }
   if (!gradients.empty())
     uls::UpdateOp::create(builder, op.getLoc(), TypeRange(), op.getRuleAttr(), gradients,
-                          ValueRange(), scalars, builder.getArrayAttr(names));
+                          ValueRange(), scalars, condition, builder.getArrayAttr(names),
+                          op.getStochasticAttr());
   for (auto [index, gradient] : remote)
-    updateRemote(op, index, gradient, scalars);
+    updateRemote(op, index, gradient, scalars, condition);
   return success();
 }

@@ -42,7 +42,7 @@ private:
   mlir::LogicalResult partitionAccumulate(uls::AccumulateOp op);
   mlir::LogicalResult partitionUpdate(uls::UpdateOp op);
   void updateRemote(uls::UpdateOp op, unsigned index, mlir::Value gradient,
-                    mlir::ValueRange scalars);
+                    mlir::ValueRange scalars, mlir::Value condition);
   uls::ParamOp lookupParam(mlir::Operation *op, unsigned index);
   /// How the states of a parameter lie, in which its update is computed; as the parameter without
   /// one.

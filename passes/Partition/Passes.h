@@ -8,6 +8,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassOptions.h"
 
 namespace ulsc {
 
@@ -17,8 +18,17 @@ namespace ulsc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Partition/Passes.h.inc"
 
+/// What the stage `local` may be told.
+struct PartitionOptions : mlir::PassPipelineOptions<PartitionOptions> {
+  Option<std::string> reduceDtype{
+      *this, "reduce-dtype",
+      llvm::cl::desc("Dtype in which gradients are reduced over ranks: f32 or bf16; that of the "
+                     "gradients where it is empty."),
+      llvm::cl::init("")};
+};
+
 /// The stage `local`.
-void buildPartitionPipeline(mlir::OpPassManager &manager);
+void buildPartitionPipeline(mlir::OpPassManager &manager, const PartitionOptions &options);
 
 /// Registers the stage's pipeline by name.
 void registerPartitionPipeline();

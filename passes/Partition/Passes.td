@@ -36,6 +36,30 @@ def PartitionModulePass : Pass<"ulsc-partition-module", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ulsc::dist::DistDialect"];
 }
 
+def ConvertGradientReductionsPass : Pass<"ulsc-convert-gradient-reductions", "::mlir::ModuleOp"> {
+  let summary = "has sums of gradients over ranks travel in another dtype";
+  let description = [{
+    Requires: a partitioned module.
+    Changes: sums over ranks (all-reduce, reduce-scatter) between the backward parts and `uls.update`, of the tensors themselves, not of the
+    norm: their operands are converted before and their results after. The sum itself is formed in f32 on every target.
+    Leaves: accumulators and updates in the dtype that they had.
+
+    Before:
+    ```
+    %1 = dist.all_reduce sum %0 over @mesh ["dp"] : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+    After, with dtype=bf16:
+    ```
+    %a = uls.convert %0 : tensor<4x8xf32> -> tensor<4x8xbf16>
+    %b = dist.all_reduce sum %a over @mesh ["dp"] : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
+    %1 = uls.convert %b : tensor<4x8xbf16> -> tensor<4x8xf32>
+    ```
+  }];
+  let options = [Option<"dtype", "dtype", "std::string", /*default=*/"\"\"",
+                        "The dtype in which gradients travel, f32 or bf16; that of the gradients where it is empty.">];
+  let dependentDialects = ["::ulsc::uls::UlsDialect"];
+}
+
 def MergeScalarReductionsPass : Pass<"ulsc-merge-scalar-reductions", "::mlir::ModuleOp"> {
   let summary = "lets all-reduces of scalars share a collective";
   let description = [{

@@ -34,11 +34,14 @@ static bool isGradient(dist::CollectiveOpInterface reduction) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<AccumulateOp>(op))
       return true;
-    if (!isa<ReshapeOp, PadOp>(op))
+    if (!isa<ReshapeOp, PadOp, ConvertOp>(op))
       break;
     value = op->getOperand(0);
   }
-  return llvm::all_of(reduction.getOutputs().front().getUsers(), llvm::IsaPred<AccumulateOp>);
+  value = reduction.getOutputs().front();
+  while (value.hasOneUse() && isa<ConvertOp>(*value.user_begin()))
+    value = value.user_begin()->getResult(0);
+  return llvm::all_of(value.getUsers(), llvm::IsaPred<AccumulateOp>);
 }
 
 /// Sources are in the causes: "model.layers.*.mlp: contraction of batch, …".
@@ -53,18 +56,16 @@ static Location getLocation(ArrayRef<dist::CollectiveOpInterface> members) {
   return NameLoc::get(StringAttr::get(members.front()->getContext(), source));
 }
 
-/// Moves the changes of shape in front of a reduction to where its gradient is final.
-static void hoistShapes(dist::CollectiveOpInterface reduction) {
-  SmallVector<Operation *> shapes;
-  Operation *op = reduction.getInputs().front().getDefiningOp();
-  for (; op && isa<ReshapeOp, PadOp>(op); op = op->getOperand(0).getDefiningOp())
-    shapes.push_back(op);
-  for (Operation *shape : llvm::reverse(shapes)) {
-    if (!op || op->getBlock() != shape->getBlock())
-      return;
-    shape->moveAfter(op);
-    op = shape;
-  }
+/// Moves what only rearranges or converts a gradient to where the gradient is final: buckets start
+/// in the order of their last operands.
+static void hoistChanges(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<ReshapeOp, PadOp, ConvertOp>(op))
+    return;
+  hoistChanges(op->getOperand(0));
+  Operation *source = op->getOperand(0).getDefiningOp();
+  if (source && source->getBlock() == op->getBlock())
+    op->moveAfter(source);
 }
 
 static void bucket(Block &block) {
@@ -80,7 +81,8 @@ static void bucket(Block &block) {
   }
   for (auto &[key, members] : buckets) {
     Operation *last = nullptr;
-    llvm::for_each(members, hoistShapes);
+    for (dist::CollectiveOpInterface member : members)
+      hoistChanges(member.getInputs().front());
     for (dist::CollectiveOpInterface member : members)
       for (Value input : member.getInputs())
         if (!last || last->isBeforeInBlock(input.getDefiningOp()))

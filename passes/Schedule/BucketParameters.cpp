@@ -65,7 +65,8 @@ static SmallVector<Operation *> findTail(dist::AllGatherOp gather) {
   return {};
 }
 
-static void bucket(StepOp step) {
+/// In the order in which they can start: a unit of two dtypes has two buckets, which interleave.
+static SmallVector<Bucket> findBuckets(StepOp step) {
   llvm::DenseMap<StringAttr, Operation *> units = findUnits(step);
   llvm::MapVector<std::pair<Operation *, BucketKey>, Bucket> buckets;
   for (auto gather : step.getEntry().getOps<dist::AllGatherOp>()) {
@@ -78,31 +79,34 @@ static void bucket(StepOp step) {
     bucket.gathers.push_back(collective);
     llvm::append_range(bucket.tail, tail);
   }
-  // In the order in which the last of their updates come.
-  SmallVector<Bucket *> order;
-  for (auto &[key, bucket] : buckets)
-    order.push_back(&bucket);
-  llvm::sort(order, [](Bucket *a, Bucket *b) {
-    return a->gathers.back()->isBeforeInBlock(b->gathers.back());
+  SmallVector<Bucket> sorted =
+      llvm::map_to_vector(buckets, [](auto &entry) { return std::move(entry.second); });
+  llvm::sort(sorted, [](const Bucket &a, const Bucket &b) {
+    return a.gathers.back()->isBeforeInBlock(b.gathers.back());
   });
+  return sorted;
+}
+
+static void bucket(StepOp step) {
+  SmallVector<Bucket> buckets = findBuckets(step);
   // The assignments of a bucket wait for the gather behind it to start: two are under way.
   ArrayRef<Operation *> waiting;
   OpBuilder builder(step.getContext());
-  for (Bucket *bucket : order) {
+  for (Bucket &bucket : buckets) {
     SmallVector<std::string> sources;
-    for (dist::CollectiveOpInterface gather : bucket->gathers)
+    for (dist::CollectiveOpInterface gather : bucket.gathers)
       sources.push_back(getSource(gather));
-    Operation *next = bucket->gathers.back()->getNextNode();
-    while (llvm::is_contained(bucket->tail, next))
+    Operation *next = bucket.gathers.back()->getNextNode();
+    while (llvm::is_contained(bucket.tail, next))
       next = next->getNextNode();
-    for (Operation *op : bucket->tail)
+    for (Operation *op : bucket.tail)
       op->moveBefore(next);
-    builder.setInsertionPoint(bucket->tail.front());
+    builder.setInsertionPoint(bucket.tail.front());
     mergeCollectives(builder, NameLoc::get(builder.getStringAttr(joinSources(sources))),
-                     bucket->gathers);
+                     bucket.gathers);
     for (Operation *op : waiting)
-      op->moveBefore(bucket->tail.front());
-    waiting = bucket->tail;
+      op->moveBefore(bucket.tail.front());
+    waiting = bucket.tail;
   }
 }
 

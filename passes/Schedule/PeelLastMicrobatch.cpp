@@ -34,7 +34,7 @@ public:
 static bool feedsCollective(Operation *op) {
   return llvm::any_of(op->getUsers(), [](Operation *user) {
     return isa<dist::CollectiveOpInterface>(user) ||
-           (isa<ReshapeOp, PadOp>(user) && feedsCollective(user));
+           (isa<ReshapeOp, PadOp, ConvertOp>(user) && feedsCollective(user));
   });
 }
 

@@ -23,6 +23,16 @@ struct TrainOptions : mlir::PassPipelineOptions<TrainOptions> {
   Option<std::string> optimizer{*this, "optimizer",
                                 llvm::cl::desc("Name of the optimizer: adamw or sgd."),
                                 llvm::cl::init("adamw")};
+  Option<std::string> masterDtype{
+      *this, "master-dtype",
+      llvm::cl::desc("Dtype of master values of parameters stored in less than f32: f32 or none."),
+      llvm::cl::init("f32")};
+  Option<std::string> momentDtype{
+      *this, "moment-dtype", llvm::cl::desc("Dtype of the optimizer's other states: f32 or bf16."),
+      llvm::cl::init("f32")};
+  Option<bool> stochasticRounding{*this, "stochastic-rounding",
+                                  llvm::cl::desc("Round state in bf16 up or down at random."),
+                                  llvm::cl::init(false)};
 };
 
 /// The stage `train`: joint blocks, the optimizer's rule, the step.

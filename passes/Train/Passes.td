@@ -78,6 +78,10 @@ def WriteStepPass : Pass<"ulsc-write-step", "::mlir::ModuleOp"> {
     `uls.state` for every role of the rule and every trained parameter, and the role `master` where the stored dtype is not f32. A parameter on
     which the loss does not depend becomes `frozen`, with a warning.
 
+    Blocks that compute in f16 train with a scaled loss: the loss's cotangent is multiplied by `loss_scale` of the control block, the norm and
+    the coefficient that clips are divided by it. Where the norm is not finite, `uls.update` changes nothing (its condition is 0), and the
+    scale of the next step is half of this one's; after `loss_scale_growth_interval` steps without that it is twice this one's.
+
     Leaves the form that docs/pipeline.md shows under "train".
 
     Before:
@@ -97,6 +101,13 @@ def WriteStepPass : Pass<"ulsc-write-step", "::mlir::ModuleOp"> {
     uls.yield %sum_next, %g_next : tensor<f32>, tensor<16x4xf32>
     ```
   }];
+  let options = [
+    Option<"masterDtype", "master-dtype", "std::string", /*default=*/"\"f32\"",
+           "Dtype of the master values of parameters that are stored in less: f32, or none, to update the stored values themselves.">,
+    Option<"momentDtype", "moment-dtype", "std::string", /*default=*/"\"f32\"",
+           "Dtype of the optimizer's other states: f32 or bf16.">,
+    Option<"stochasticRounding", "stochastic-rounding", "bool", /*default=*/"false",
+           "Round state in bf16 up or down at random, so that small updates count on average.">];
   let dependentDialects = ["::ulsc::uls::UlsDialect"];
 }
 

@@ -24,7 +24,8 @@ void ulsc::buildTrainPipeline(OpPassManager &manager, const TrainOptions &option
   blocks.addPass(createCanonicalizerPass());
   blocks.addPass(createCSEPass());
   manager.addPass(createWriteUpdateRulePass({options.optimizer}));
-  manager.addPass(createWriteStepPass());
+  manager.addPass(
+      createWriteStepPass({options.masterDtype, options.momentDtype, options.stochasticRounding}));
 }
 
 void ulsc::registerTrainPipeline() {

@@ -6,7 +6,9 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "passes/Train/ForwardActivity.h"
+#include "passes/Train/LossScaling.h"
 #include "passes/Train/Passes.h"
+#include "passes/Train/StatePrecision.h"
 #include "passes/Train/StepBuilder.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -25,16 +27,17 @@ namespace {
 /// Writes the step of one module. Every part is linear in the number of calls and parameters.
 class StepWriter {
 public:
-  StepWriter(ForwardOp forward, UpdateRuleOp rule)
-      : module(forward->getParentOfType<ModuleOp>()), forward(forward), rule(rule), symbols(module),
-        step(forward) {}
+  StepWriter(ForwardOp forward, UpdateRuleOp rule, const StatePrecision &precision)
+      : module(forward->getParentOfType<ModuleOp>()), forward(forward), rule(rule),
+        precision(precision), symbols(module), step(forward) {}
 
   LogicalResult run();
 
 private:
   void collectParameters();
   LogicalResult addStates();
-  LogicalResult addState(ParamOp param, StringRef role);
+  LogicalResult addState(ParamOp param, StringRef role, Type element);
+  LogicalResult checkRounding();
   void runForward();
   LogicalResult runBackward();
   LogicalResult runBackward(CallOp call);
@@ -44,6 +47,7 @@ private:
   ModuleOp module;
   ForwardOp forward;
   UpdateRuleOp rule;
+  StatePrecision precision;
   SymbolTable symbols;
   StepBuilder step;
   llvm::MapVector<CallOp, JointRequest> requests;
@@ -53,9 +57,12 @@ private:
   llvm::DenseMap<CallOp, Value> residuals;
   /// Cotangents of the forward's values.
   llvm::DenseMap<Value, Value> cotangents;
+  std::optional<LossScaling> scaling;
 };
 
 struct WriteStepPass : ulsc::impl::WriteStepPassBase<WriteStepPass> {
+  using WriteStepPassBase::WriteStepPassBase;
+
   void runOnOperation() override;
 };
 
@@ -79,13 +86,12 @@ void StepWriter::collectParameters() {
   }
 }
 
-LogicalResult StepWriter::addState(ParamOp param, StringRef role) {
+LogicalResult StepWriter::addState(ParamOp param, StringRef role, Type element) {
   std::string name = (param.getSymName() + "." + role).str();
   if (Operation *other = symbols.lookup(name))
     return other->emitError() << "@" << name << " is taken; the state of parameter @"
                               << param.getSymName() << " needs this name";
-  // Moments are kept in f32, as the master value is.
-  RankedTensorType type = param.getTensorType().clone(Float32Type::get(module.getContext()));
+  RankedTensorType type = param.getTensorType().clone(element);
   OpBuilder builder(module.getContext());
   auto state = StateOp::create(builder, param.getLoc(), name, param.getSymName(), role, type,
                                param.getShardingAttr());
@@ -95,16 +101,34 @@ LogicalResult StepWriter::addState(ParamOp param, StringRef role) {
 
 /// States follow their parameter, in the order of the rule's roles, the master value first.
 LogicalResult StepWriter::addStates() {
+  Type f32 = Float32Type::get(module.getContext());
   for (auto &[param, accumulator] : accumulators) {
     for (Attribute attr : llvm::reverse(rule.getRoles())) {
       StringRef role = llvm::cast<StringAttr>(attr).getValue();
-      if (role != "parameter" && role != "gradient" && failed(addState(param, role)))
+      if (role != "parameter" && role != "gradient" &&
+          failed(addState(param, role, precision.moment)))
         return failure();
     }
-    if (!param.getTensorType().getElementType().isF32() && failed(addState(param, "master")))
+    if (precision.hasMaster && !param.getTensorType().getElementType().isF32() &&
+        failed(addState(param, "master", f32)))
       return failure();
   }
-  return success();
+  return checkRounding();
+}
+
+/// State that is rounded: nothing else could be rounded stochastically.
+LogicalResult StepWriter::checkRounding() {
+  if (!precision.isStochastic || precision.moment.isBF16())
+    return success();
+  bool hasNarrow = llvm::any_of(accumulators, [](auto &entry) {
+    return entry.first.getTensorType().getElementType().isBF16();
+  });
+  if (hasNarrow && !precision.hasMaster)
+    return success();
+  return module.emitError(
+      "stochastic rounding is of state in bf16, and there is none: every state is f32; keep "
+      "moments in bf16 (--moment-dtype bf16), or parameters in bf16 without a master value "
+      "(--dtype bf16 --master-dtype none)");
 }
 
 void StepWriter::runForward() {
@@ -166,7 +190,8 @@ LogicalResult StepWriter::runBackward(CallOp call) {
 }
 
 LogicalResult StepWriter::runBackward() {
-  Value loss = forward.getEntry().back().getOperand(0), cotangent = step.scale;
+  Value loss = forward.getEntry().back().getOperand(0);
+  Value cotangent = scaling ? scaling->getCotangent() : step.scale;
   if (loss.getType() != cotangent.getType())
     cotangent = ConvertOp::create(step.builder, step.loc, loss.getType(), cotangent);
   cotangents[loss] = cotangent;
@@ -185,10 +210,20 @@ void StepWriter::writeUpdate() {
   }
   OpBuilder &builder = step.builder;
   Value norm = GlobalNormOp::create(builder, step.loc, step.getScalarType(), gradients);
+  if (scaling)
+    norm = scaling->unscale(norm);
   Value clip = ClipCoefficientOp::create(builder, step.loc, norm, step.control("clip_grad"));
+  Value condition;
+  if (scaling) {
+    clip = scaling->unscale(clip);
+    condition = scaling->isFinite(norm);
+  }
   UpdateOp::create(builder, step.loc, TypeRange(), rule.getSymName(), gradients,
-                   /*values=*/ValueRange(), ValueRange(clip), builder.getStrArrayAttr(names));
+                   /*values=*/ValueRange(), ValueRange(clip), condition,
+                   builder.getStrArrayAttr(names), precision.isStochastic);
   step.report("grad_norm", norm);
+  if (scaling)
+    scaling->reportNext(condition);
 }
 
 LogicalResult StepWriter::run() {
@@ -204,6 +239,8 @@ LogicalResult StepWriter::run() {
   step.open();
   // The loss's cotangent needs the count before the first backward.
   step.countTargets();
+  if (LossScaling::isNeeded(forward))
+    scaling.emplace(step);
   SmallVector<Value> inits{step.zero};
   for (auto &[param, accumulator] : accumulators) {
     RankedTensorType type = param.getTensorType().clone(getGradientDtype(module));
@@ -243,6 +280,8 @@ void WriteStepPass::runOnOperation() {
     step.emitOpError("is there already");
     return signalPassFailure();
   }
-  if (failed(StepWriter(forward, rules[0]).run()))
+  FailureOr<StatePrecision> precision =
+      StatePrecision::read(getOperation(), masterDtype, momentDtype, stochasticRounding);
+  if (failed(precision) || failed(StepWriter(forward, rules[0], *precision).run()))
     signalPassFailure();
 }

@@ -17,7 +17,9 @@ namespace ulsc::runtime {
 struct RunState {
   int64_t step = 0, tokensConsumed = 0;
   uint64_t seed = 0;
-  double lossScale = 1;
+  /// Loss scaling: the scale, good steps since it changed, and steps that changed nothing.
+  double lossScale = 1, goodSteps = 0;
+  int64_t skippedSteps = 0;
   nlohmann::json hyperparameters; // for the record; a resumed run takes its own flags
 };
 

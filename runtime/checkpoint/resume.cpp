@@ -46,6 +46,8 @@ SavedState parseState(const std::string &directory) {
     state.run.tokensConsumed = document.at("tokens_consumed");
     state.run.seed = document.at("seed");
     state.run.lossScale = document.at("loss_scale");
+    state.run.goodSteps = document.value("good_steps", 0.0);
+    state.run.skippedSteps = document.value("skipped_steps", int64_t(0));
     if (state.run.step < 0 || state.run.tokensConsumed < 0)
       raise("'", path, "' has a negative step or token count; it is damaged");
     state.config = document.value("/model/config"_json_pointer, "");

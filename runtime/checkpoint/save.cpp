@@ -57,6 +57,10 @@ std::string describeState(const Manifest &manifest, const RunState &state,
   document["data_position"] = state.tokensConsumed;
   document["seed"] = state.seed;
   document["loss_scale"] = state.lossScale;
+  if (manifest.hasLossScaling) {
+    document["good_steps"] = state.goodSteps;
+    document["skipped_steps"] = state.skippedSteps;
+  }
   ordered_json axes = ordered_json::array();
   for (const MeshAxis &axis : manifest.mesh.axes)
     axes.push_back({{"name", axis.name}, {"size", axis.size}});

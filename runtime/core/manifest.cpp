@@ -176,6 +176,7 @@ void readModel(const json &document, Manifest &manifest) {
   manifest.dtype = compile.value("dtype", "f32");
   manifest.optimizer = compile.value("optimizer", "adamw");
   manifest.hasDropout = compile.value("dropout", false);
+  manifest.hasLossScaling = compile.value("loss_scaling", false);
 }
 
 void readMeshAndBatch(const json &document, Manifest &manifest) {

@@ -78,7 +78,7 @@ struct Manifest {
   std::string modelName, modelFamily, modelConfig, weightPrefix;
   int64_t parameters = 0, vocabulary = 0;
   std::string dtype, optimizer;
-  bool hasDropout = false;
+  bool hasDropout = false, hasLossScaling = false;
   Mesh mesh;
   Batch batch;
   int64_t arenaBytes = 0, arenaThreads = 0;

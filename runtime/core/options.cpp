@@ -102,6 +102,14 @@ void addHyperparameters(CLI::App &app, Options &options) {
   app.add_option("--clip-grad", options.clipGrad, "largest global gradient norm; 0: no clipping")
       ->capture_default_str()
       ->group(group);
+  app.add_option("--loss-scale", options.lossScale,
+                 "f16: factor of the loss at the beginning; an overflow halves it")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--loss-scale-growth-interval", options.lossScaleGrowthInterval,
+                 "f16: steps without an overflow after which the scale doubles; 0: never")
+      ->capture_default_str()
+      ->group(group);
 }
 
 // A value as a number, read as a whole: the parser would saturate, wrap or stop in the midst.
@@ -137,7 +145,8 @@ void addChecks(CLI::App &app) {
         },
         "");
   };
-  for (const char *flag : {"--steps", "--save-every", "--warmup-steps"})
+  for (const char *flag :
+       {"--steps", "--save-every", "--warmup-steps", "--loss-scale-growth-interval"})
     check(flag, [=](const std::string &flag, const std::string &text) {
       requireWhole<int64_t>(flag, text, 0, most);
     });
@@ -151,7 +160,7 @@ void addChecks(CLI::App &app) {
     requireWhole<uint64_t>(flag, text, 0, std::numeric_limits<uint64_t>::max());
   });
   for (const char *flag : {"--lr", "--min-lr", "--weight-decay", "--betas", "--eps", "--momentum",
-                           "--clip-grad", "--dropout"})
+                           "--clip-grad", "--dropout", "--loss-scale"})
     check(flag, requireNumber);
 }
 
@@ -248,6 +257,7 @@ void checkNumbers(const Options &options) {
   requireRange("--eps", options.epsilon, 0, large);
   requireRange("--momentum", options.momentum, 0, 1);
   requireRange("--clip-grad", options.clipGrad, 0, large);
+  requireRange("--loss-scale", options.lossScale, 1, large);
   requireRange("--warmup-steps", static_cast<double>(options.warmupSteps), 0, large);
   requireRange("--save-every", static_cast<double>(options.saveEvery), 0, large);
   requireRange("--trace-steps", static_cast<double>(options.traceSteps), 1, 1000);
@@ -270,6 +280,10 @@ void checkOptions(const Options &options, const CLI::App &app, const Manifest &m
     if (app.count(flag) && manifest.optimizer != optimizer)
       raise("flag '", flag, "' belongs to ", optimizer,
             ", but the program was compiled with --optimizer ", manifest.optimizer);
+  for (const char *flag : {"--loss-scale", "--loss-scale-growth-interval"})
+    if (app.count(flag) && !manifest.hasLossScaling)
+      raise("flag '", flag, "' belongs to --dtype f16, but the program was compiled with --dtype ",
+            manifest.dtype, "; leave it out");
   bool onlyExports = options.steps == 0 && !options.exportDirectory.empty();
   if (options.data.empty() && !onlyExports)
     raise(

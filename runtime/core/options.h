@@ -23,6 +23,8 @@ struct Options {
   double epsilon = 1e-8, momentum = 0.9, clipGrad = 1.0;
   std::string schedule = "constant", weightDecayOn = "matrices";
   int64_t warmupSteps = 0;
+  double lossScale = 65536;
+  int64_t lossScaleGrowthInterval = 2000;
 };
 
 /// Parses and checks. Returns nothing when the program has to end with `exitCode` (after --help or

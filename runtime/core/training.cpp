@@ -7,11 +7,14 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/initial_values.h"
+#include "core/numeric.h"
 #include "core/signals.h"
+#include "core/slice.h"
 #include "device/thread_pool.h"
 
 #include <cmath>
 #include <csignal>
+#include <limits>
 
 namespace ulsc::runtime {
 
@@ -97,13 +100,18 @@ void Training::resumeFrom(const std::string &checkpoint) {
   tokensConsumed = state.tokensConsumed;
   seed = state.seed;
   control.loss_scale = static_cast<float>(state.lossScale);
+  control.good_steps = static_cast<float>(state.goodSteps);
+  skippedSteps = state.skippedSteps;
   if (isFirst() && step >= options.steps && options.steps > 0)
     std::printf("note     the checkpoint already has step %lld of %lld; raise --steps to go on\n",
                 static_cast<long long>(step), static_cast<long long>(options.steps));
 }
 
 void Training::fillState() {
-  control.loss_scale = 1.0f;
+  control.loss_scale = manifest.hasLossScaling ? static_cast<float>(options.lossScale) : 1.0f;
+  control.loss_scale_growth_interval = options.lossScaleGrowthInterval
+                                           ? static_cast<float>(options.lossScaleGrowthInterval)
+                                           : std::numeric_limits<float>::max();
   std::string checkpoint;
   onAllRanks(communicator, [&] { checkpoint = checkpointToResume(); });
   onAllRanks(communicator, [&] {
@@ -156,7 +164,7 @@ void Training::fillParameterScales() {
 void Training::prepareStep() {
   control.step = step;
   control.learning_rate = static_cast<float>(schedule.at(step));
-  double exponent = static_cast<double>(step + 1);
+  double exponent = static_cast<double>(step + 1 - skippedSteps);
   control.bias_correction1 = static_cast<float>(1.0 - std::pow(options.betas[0], exponent));
   control.bias_correction2 = static_cast<float>(1.0 - std::pow(options.betas[1], exponent));
   control.stop_requested = stopSignal() ? 1.0f : 0.0f;
@@ -170,11 +178,30 @@ void Training::prepareStep() {
 }
 
 void Training::checkStep() const {
+  // Smaller cotangents may fit next time; at scale 1 there is nothing left to try.
+  if (manifest.hasLossScaling && control.overflowed != 0) {
+    if (control.loss_scale > 1)
+      return;
+    endJob(concat("step ", step + 1),
+           concat("grad norm is ", control.grad_norm, " on rank ", communicator.rank(),
+                  " even at loss scale ", control.loss_scale,
+                  "; lower --lr, add --warmup-steps, or compile with --dtype bf16"));
+  }
   for (auto [name, value] : {std::pair("loss", control.loss), {"grad norm", control.grad_norm}})
     if (!std::isfinite(value))
       endJob(concat("step ", step + 1),
              concat(name, " is ", value, " on rank ", communicator.rank(),
                     "; lower --lr, add --warmup-steps or lower --clip-grad"));
+}
+
+// What the step decided about the next one.
+void Training::takeLossScale() {
+  if (!manifest.hasLossScaling)
+    return;
+  usedLossScale = control.loss_scale;
+  skippedSteps += control.overflowed != 0;
+  control.loss_scale = control.next_loss_scale;
+  control.good_steps = control.next_good_steps;
 }
 
 int Training::run(StepFunction stepFunction) {
@@ -190,6 +217,7 @@ int Training::run(StepFunction stepFunction) {
     if (trace)
       trace->endStep(inputSeconds);
     checkStep();
+    takeLossScale();
     ++step;
     tokensConsumed += manifest.batch.global * manifest.batch.seq;
     afterStep(begin, inputSeconds);
@@ -212,7 +240,7 @@ void Training::afterStep(double begin, double inputSeconds) {
       metrics->record({step, options.steps, tokensConsumed,
                        manifest.batch.global * manifest.batch.seq, control.loss, control.grad_norm,
                        control.learning_rate, secondsNow() - begin, inputSeconds,
-                       context.waitSeconds});
+                       context.waitSeconds, usedLossScale, control.overflowed != 0});
   } catch (const Error &error) { // on the first rank alone, while the others go on
     endJob(concat("step ", step), error.what());
   }
@@ -244,7 +272,25 @@ int Training::stop() {
   return 128 + (signal ? signal : SIGINT);
 }
 
+// They are of the scaled loss, and nothing reads them any more.
+void Training::unscaleGradients() {
+  for (const StateTensor &tensor : manifest.tensors) {
+    if (tensor.role != "gradient")
+      continue;
+    int64_t count = localElements(tensor, manifest.mesh), size = dtypeSize(tensor.dtype);
+    char *data = context.arena + tensor.offset;
+    for (int64_t i = 0; i < count; ++i) {
+      float value;
+      toFloat(data + i * size, tensor.dtype, &value, 1);
+      value = static_cast<float>(value / usedLossScale);
+      fromFloat(&value, data + i * size, tensor.dtype, 1);
+    }
+  }
+}
+
 void Training::dumpGradients() {
+  if (manifest.hasLossScaling)
+    unscaleGradients();
   std::string name = concat("step-", step, "-rank-", communicator.rank(), ".safetensors");
   onAllRanks(communicator, [&] {
     FileWriter writer(options.gradients + "/" + name);
@@ -255,7 +301,8 @@ void Training::dumpGradients() {
 }
 
 void Training::save() {
-  RunState state{step, tokensConsumed, seed, control.loss_scale, {}};
+  RunState state{step, tokensConsumed, seed, control.loss_scale, control.good_steps, skippedSteps,
+                 {}};
   state.hyperparameters = {{"lr", options.learningRate},
                            {"lr_schedule", options.schedule},
                            {"warmup_steps", options.warmupSteps},

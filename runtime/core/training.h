@@ -36,6 +36,8 @@ private:
   void resumeFrom(const std::string &checkpoint);
   void prepareStep();
   void checkStep() const;
+  void takeLossScale();
+  void unscaleGradients();
   void afterStep(double begin, double inputSeconds);
   bool mustStop() const;
   int stop();
@@ -59,6 +61,9 @@ private:
   std::unique_ptr<Metrics> metrics;
   std::unique_ptr<Trace> trace;
   uint64_t seed = 0;
+  /// Of the last step, while `control` has the next one's.
+  double usedLossScale = 1;
+  int64_t skippedSteps = 0;
   int64_t step = 0, tokensConsumed = 0, lastSaved = -1;
 };
 

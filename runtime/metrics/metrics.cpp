@@ -141,11 +141,14 @@ void Metrics::endLine() {
 }
 
 void Metrics::print(const StepRecord &record) {
-  std::printf("%sstep %lld/%lld  loss %.6f  grad-norm %.4f  lr %.3e  %.0f tokens/s%s",
+  std::string scale;
+  if (manifest.hasLossScaling)
+    scale = concat("  loss-scale ", record.lossScale, record.isSkipped ? ", skipped" : "");
+  std::printf("%sstep %lld/%lld  loss %.6f  grad-norm %.4f  lr %.3e  %.0f tokens/s%s%s",
               isTerminal ? "\r\033[K" : "", static_cast<long long>(record.step),
               static_cast<long long>(record.totalSteps), record.loss, record.gradNorm,
               record.learningRate, static_cast<double>(record.tokens) / record.seconds,
-              isTerminal ? "" : "\n");
+              scale.c_str(), isTerminal ? "" : "\n");
   hasOpenLine = isTerminal;
   std::fflush(stdout);
 }
@@ -158,6 +161,10 @@ void Metrics::write(const StepRecord &record) {
   object["loss"] = record.loss;
   object["grad_norm"] = record.gradNorm;
   object["lr"] = record.learningRate;
+  if (manifest.hasLossScaling) {
+    object["loss_scale"] = record.lossScale;
+    object["skipped"] = record.isSkipped;
+  }
   object["tokens_per_s"] = rate;
   object["tokens_per_s_per_device"] = rate / static_cast<double>(manifest.mesh.ranks());
   object["step_ms"] = record.seconds * 1e3;

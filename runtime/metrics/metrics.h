@@ -17,6 +17,10 @@ struct StepRecord {
   int64_t totalSteps, tokensConsumed, tokens;
   double loss, gradNorm, learningRate, seconds, inputSeconds;
   std::array<double, ULSC_PERMUTE + 1> waitSeconds;
+  /// With loss scaling: the scale that the step had, and whether it changed nothing for an
+  /// overflow.
+  double lossScale;
+  bool isSkipped;
 };
 
 /// Largest resident size of this process so far, in bytes.

@@ -83,6 +83,44 @@ TEST_P(Export, RoundTripIsBitwise) {
   }
 }
 
+uint16_t roundToBf16(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, 4);
+  return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+/// What a bf16 program exports is what it computes with: matrices rounded to nearest, the rest as
+/// it came. Its master values have more bits; those are in its saves.
+TEST(ExportOfBf16, HasTheStoredValues) {
+  fs::path model = goldenDirectory("llama"), directory = scratchDirectory("export-bf16");
+  Outcome outcome =
+      run(launch(compile(model, {"--seq", "64", "--batch", "4", "--dtype", "bf16"}), 1,
+                 {"--weights", model / "model.safetensors", "--steps", "0", "--export-hf",
+                  directory / "out"}));
+  ASSERT_EQ(outcome.exitCode, 0) << outcome.output;
+  auto exported = readSafetensors(directory / "out" / "model.safetensors");
+  auto original = readSafetensors(model / "model.safetensors");
+  ASSERT_FALSE(exported.empty());
+  for (auto &[name, tensor] : exported) {
+    const std::string &wide = original[name].bytes;
+    if (tensor.shape.size() < 2) {
+      EXPECT_EQ(tensor.dtype, "F32") << name;
+      EXPECT_TRUE(tensor.bytes == wide) << name;
+      continue;
+    }
+    EXPECT_EQ(tensor.dtype, "BF16") << name;
+    ASSERT_EQ(tensor.bytes.size() * 2, wide.size()) << name;
+    std::string rounded(tensor.bytes.size(), 0);
+    for (size_t i = 0; i < rounded.size() / 2; ++i) {
+      float value = 0;
+      std::memcpy(&value, wide.data() + 4 * i, 4);
+      uint16_t narrow = roundToBf16(value);
+      std::memcpy(&rounded[2 * i], &narrow, 2);
+    }
+    EXPECT_TRUE(tensor.bytes == rounded) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Export,
                          testing::Values(Case{"llama", "", 1, 1}, Case{"llama", "dp=2,tp=2", 4, 1},
                                          Case{"gpt2", "", 1, 1}, Case{"gpt2", "dp=2,tp=2", 4, 1},

@@ -101,7 +101,11 @@ std::vector<StepMetrics> ulsc::test::readMetrics(const fs::path &file) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
     nlohmann::json all = nlohmann::json::parse(line);
-    steps.push_back({all.at("step"), all.at("loss"), all.at("grad_norm"), all});
+    // JSON has no number that is not finite.
+    auto number = [&](const char *key) {
+      return all.at(key).is_null() ? std::nan("") : all.at(key).get<double>();
+    };
+    steps.push_back({all.at("step"), number("loss"), number("grad_norm"), all});
   }
   return steps;
 }

@@ -23,6 +23,14 @@ static int64_t product(const std::vector<int64_t> &shape) {
   return count;
 }
 
+static double readHalf(uint16_t bits) {
+  int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double size = exponent == 0    ? std::ldexp(fraction, -24)
+                : exponent == 31 ? (fraction ? std::nan("") : HUGE_VAL)
+                                 : std::ldexp(1024 + fraction, exponent - 25);
+  return bits & 0x8000 ? -size : size;
+}
+
 static double readValue(const char *bytes, const std::string &dtype, int64_t index) {
   if (dtype == "F32") {
     float value;
@@ -36,6 +44,11 @@ static double readValue(const char *bytes, const std::string &dtype, int64_t ind
     float value;
     std::memcpy(&value, &word, 4);
     return value;
+  }
+  if (dtype == "F16") {
+    uint16_t half;
+    std::memcpy(&half, bytes + 2 * index, 2);
+    return readHalf(half);
   }
   throw std::runtime_error("slices of dtype " + dtype + " are not read");
 }

@@ -117,13 +117,36 @@ bool Compilation::readPipelinesAfter() {
   return true;
 }
 
+bool Compilation::readPrecision() {
+  const StringRef known[] = {"f32",           "fp32=f32", "float32=f32", "bf16",
+                             "bfloat16=bf16", "f16",      "fp16=f16",    "float16=f16"};
+  // f32 and bf16 have one range, f16 has a smaller one that nothing but the loss scale watches.
+  ArrayRef<StringRef> all(known), wideRange = all.drop_back(3);
+  auto dtype = arguments.getChoice("dtype", all, "f32");
+  auto gradient = arguments.getChoice("grad-dtype", wideRange, "f32");
+  auto reduce = arguments.getChoice("reduce-dtype", wideRange, gradient.value_or("f32"));
+  auto master =
+      arguments.getChoice("master-dtype", {"f32", "fp32=f32", "float32=f32", "none"}, "f32");
+  auto moment = arguments.getChoice("moment-dtype", wideRange, "f32");
+  auto rounding = arguments.getChoice("stochastic-rounding", {"on", "off"}, "off");
+  if (!dtype || !gradient || !reduce || !master || !moment || !rounding)
+    return false;
+  if (*dtype == "f16" && *master == "none")
+    return !reportUsageError("--master-dtype none is not legal with --dtype f16, whose smallest "
+                             "steps are too large for updates; use f32, or --dtype bf16");
+  bool hasNarrowState = *moment == "bf16" || (*dtype == "bf16" && *master == "none");
+  if (*rounding == "on" && !hasNarrowState)
+    return !reportUsageError("--stochastic-rounding on is of state in bf16, and there is none: "
+                             "add --moment-dtype bf16, or --dtype bf16 --master-dtype none");
+  importOptions.computeDtype = *dtype;
+  importOptions.gradientDtype = *gradient;
+  reduceDtype = *reduce;
+  statePrecision = " master-dtype=" + *master + " moment-dtype=" + *moment +
+                   " stochastic-rounding=" + (*rounding == "on" ? "true" : "false");
+  return true;
+}
+
 bool Compilation::readOptions() {
-  auto dtype = arguments.getChoice("dtype",
-                                   {"f32", "fp32=f32", "float32=f32", "bf16", "bfloat16=bf16",
-                                    "f16=f16", "fp16=f16", "float16=f16"},
-                                   "f32");
-  if (dtype && *dtype == "f16")
-    return !reportUsageError("--dtype f16 is not supported yet; use bf16 or f32");
   auto target = arguments.getChoice("target", {"cpu", "cuda"}, "cpu");
   if (target && *target == "cuda")
     return !reportUsageError("--target cuda is not supported yet; use cpu");
@@ -133,7 +156,7 @@ bool Compilation::readOptions() {
   auto devices = arguments.getInteger("devices", 1, 0);
   auto seq = arguments.getInteger("seq", 1, 0);
   auto most = arguments.getInteger("threads", 1, 16);
-  if (!dtype || !target || !chosen || !dropout || !reshards || !devices || !seq || !most)
+  if (!readPrecision() || !target || !chosen || !dropout || !reshards || !devices || !seq || !most)
     return false;
   if (*most > 4096)
     return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
@@ -160,7 +183,6 @@ bool Compilation::readOptions() {
                                "\", expected a size of at least one byte, as 70GB, 512MiB or 80e9");
   }
   importOptions.seq = *seq;
-  importOptions.computeDtype = *dtype;
   if (!dropout->empty())
     importOptions.dropout = *dropout == "on";
   optimizer = *chosen;
@@ -245,7 +267,8 @@ void Compilation::addStageOptions() {
   add("recipe", recipeOptions.recipe);
   add("shard", llvm::join(recipeOptions.shard, ";"));
   stageOptions.options["graph"] = graph;
-  stageOptions.options["train"] = "optimizer=" + optimizer;
+  stageOptions.options["train"] = "optimizer=" + optimizer + statePrecision;
+  stageOptions.options["local"] = "reduce-dtype=" + reduceDtype;
   // The most threads of a rank that scratch memory is there for.
   stageOptions.options["exec"] = "threads=" + std::to_string(threads);
 }

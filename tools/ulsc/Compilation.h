@@ -47,6 +47,7 @@ public:
 private:
   bool loadPlugins();
   bool readOptions();
+  bool readPrecision();
   bool readBatch();
   bool readPipelinesAfter();
   void addStageOptions();
@@ -63,6 +64,8 @@ private:
   ImportOptions importOptions;
   StageOptions stageOptions;
   std::string optimizer, dumpDirectory;
+  /// Options of the stages `train` and `local`.
+  std::string statePrecision, reduceDtype;
   int64_t threads = 16;
   /// Bytes that a device's memory may take at most.
   std::optional<int64_t> memoryLimit;

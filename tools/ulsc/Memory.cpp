@@ -35,8 +35,6 @@ static bool isKnown(const memory::StateStrategy &strategy) {
 static std::string findWhyStateOnly(const Arguments &arguments, const MemoryRequest &request) {
   if (request.strategy && !isKnown(*request.strategy))
     return "the compiler cannot compile strategy " + request.strategy->name.str() + " yet";
-  if (request.dtypes.stored == memory::Dtype::F16)
-    return "the compiler cannot compute in f16 yet";
   for (StringRef name : {"grad-dtype", "master-dtype", "moment-dtype", "reduce-dtype"})
     if (!isCompileOption(name) && arguments.has(name) && arguments.get(name) != "f32" &&
         !(name == "master-dtype" && request.dtypes.stored == memory::Dtype::F32))

@@ -26,7 +26,16 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"recipe", "FILE", "JSON recipe: mesh, strategy, rules, sharding, groups, frozen"},
       {"shard", "PATTERN=DIMS",
        "pin of tensors: mesh axes per dimension (-,tp) or per logical axis (heads:tp)", "", true},
-      {"dtype", "f32|bf16", "dtype of compute (default f32); parameters are stored in f32"},
+      {"dtype", "f32|bf16|f16",
+       "dtype of compute and of stored matrices (default f32); f16 trains with loss scaling"},
+      {"grad-dtype", "f32|bf16", "dtype in which gradients are accumulated (default f32)"},
+      {"reduce-dtype", "f32|bf16",
+       "dtype in which gradients are reduced over ranks (default: that of --grad-dtype)"},
+      {"master-dtype", "f32|none",
+       "dtype of the master values of parameters stored in less than f32 (default f32)"},
+      {"moment-dtype", "f32|bf16", "dtype of the optimizer's moments (default f32)"},
+      {"stochastic-rounding", "on|off",
+       "whether state in bf16 is rounded up or down at random (default off)"},
       {"optimizer", "adamw|sgd", "the optimizer (default adamw)"},
       {"dropout", "on|off",
        "whether the program drops elements (default: if the model has a rate)"},
@@ -49,8 +58,7 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"allow", "WHICH", "", "see the collectives with ulsc explain"},
       {"cluster", "FILE", "", "costs are those of one machine now"},
       {"params", "N", "", "compile a model's config.json; ulsc memory takes it"},
-      {"grad-dtype", "DTYPE", "", "gradients are f32"},
-      {"param-dtype", "DTYPE", "", "parameters are stored in f32"},
+      {"param-dtype", "DTYPE", "", "parameters are stored in the dtype of compute"},
   };
   return options;
 }

@@ -8,6 +8,14 @@ uls.block @mask_shape(%x: tensor<4xf32>, %y: tensor<3xf32>) -> (tensor<4xf32>) {
 
 // -----
 
+uls.block @select_condition(%x: tensor<4xf32>) -> (tensor<4xf32>) {
+  // expected-error@+1 {{has condition 'tensor<4xf32>'; it must be a rank-0 float}}
+  %a = uls.select %x, %x, %x : tensor<4xf32>, tensor<4xf32>
+  uls.yield %a : tensor<4xf32>
+}
+
+// -----
+
 uls.block @mask_types(%x: tensor<4xf32>, %y: tensor<4xbf16>) -> (tensor<4xf32>) {
   // expected-error@+1 {{compares element types 'f32' and 'bf16'; convert one of them}}
   %a = uls.mask lt %x, %y, %x : tensor<4xf32>, tensor<4xbf16>, tensor<4xf32>

@@ -31,8 +31,20 @@
 // LATER: error: --pp-schedule is not supported yet; there is one pipeline stage; use microbatches
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --target cuda --emit=graph 2>&1 | FileCheck %s --check-prefix=CUDA
 // CUDA: error: --target cuda is not supported yet; use cpu
-// RUN: not ulsc compile m.json --seq 8 --batch 1 --dtype fp16 --emit=graph 2>&1 | FileCheck %s --check-prefix=F16
-// F16: error: --dtype f16 is not supported yet; use bf16 or f32
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --dtype fp16 --master-dtype none --emit=graph 2>&1 | FileCheck %s --check-prefix=F16
+// F16: error: --master-dtype none is not legal with --dtype f16, whose smallest steps are too large for updates; use f32, or --dtype bf16
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --dtype bf6 --emit=graph 2>&1 | FileCheck %s --check-prefix=DTYPE
+// DTYPE: error: --dtype is "bf6", expected one of f32, fp32, float32, bf16, bfloat16, f16, fp16, float16; did you mean bf16
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --grad-dtype f16 --emit=graph 2>&1 | FileCheck %s --check-prefix=GRAD
+// GRAD: error: --grad-dtype is "f16", expected one of f32, fp32, float32, bf16, bfloat16; did you mean bf16
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --reduce-dtype half --emit=graph 2>&1 | FileCheck %s --check-prefix=REDUCE
+// REDUCE: error: --reduce-dtype is "half", expected one of f32, fp32, float32, bf16, bfloat16
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --master-dtype bf16 --emit=graph 2>&1 | FileCheck %s --check-prefix=MASTER
+// MASTER: error: --master-dtype is "bf16", expected one of f32, fp32, float32, none
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --moment-dtype f8 --emit=graph 2>&1 | FileCheck %s --check-prefix=MOMENT
+// MOMENT: error: --moment-dtype is "f8", expected one of f32, fp32, float32, bf16, bfloat16
+// RUN: not ulsc compile m.json --seq 8 --batch 1 --dtype bf16 --stochastic-rounding on --emit=graph 2>&1 | FileCheck %s --check-prefix=ROUND
+// ROUND: error: --stochastic-rounding on is of state in bf16, and there is none: add --moment-dtype bf16, or --dtype bf16 --master-dtype none
 // RUN: not ulsc plan m.json 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: error: ulsc plan is not supported yet
 // RUN: not ulsc compil 2>&1 | FileCheck %s --check-prefix=COMMAND

@@ -54,7 +54,7 @@
 // LLAMA: zero1 {{.*}} 295.44 GB    295,443,645,952 B
 // LLAMA: zero2 {{.*}} 156.54 GB    156,541,036,288 B
 // LLAMA: zero3 {{.*}} 17.64 GB     17,638,426,624 B
-// LLAMA: not included: the compiler does not take --grad-dtype bf16 yet
+// LLAMA: not included: they need --seq N and --batch N
 // RUN: ulsc memory %S/../../Frontend/models/llama-3.1-70b.json --mesh tp=8 --min-devices --device-memory 80e9 | FileCheck %s --check-prefix=FEWEST-OF-MODEL
 // FEWEST-OF-MODEL: zero3         16  dp=2,tp=8   70.56 GB   70,562,938,880 B  fits, 9.44 GB left
 
