@@ -164,7 +164,7 @@ void DimShardingAttr::print(AsmPrinter &printer) const {
   if (getIsOpen())
     printer << (getAxes().empty() ? "?" : ", ?");
   printer << '}';
-  if (getPriority() >= 0)
+  if (getPriority() > 0)
     printer << 'p' << getPriority();
 }
 
@@ -182,7 +182,7 @@ Attribute DimShardingAttr::parse(AsmParser &parser, Type) {
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseEntry))
     return {};
-  int64_t priority = -1;
+  int64_t priority = 0;
   StringRef keyword;
   SMLoc loc = parser.getCurrentLocation();
   if (succeeded(parser.parseOptionalKeyword(&keyword)) &&
@@ -292,11 +292,14 @@ ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, int64_t rank) {
 
 ShardingAttr ShardingAttr::getClosed(FlatSymbolRefAttr mesh,
                                      ArrayRef<SmallVector<StringAttr>> dimAxes,
-                                     ArrayRef<PartialAttr> partials, ArrayRef<StringAttr> flat) {
+                                     ArrayRef<PartialAttr> partials, ArrayRef<StringAttr> flat,
+                                     ArrayRef<uint8_t> priorities) {
   MLIRContext *context = mesh.getContext();
   SmallVector<DimShardingAttr> dims;
-  for (const SmallVector<StringAttr> &axes : dimAxes)
-    dims.push_back(DimShardingAttr::get(context, axes, /*isOpen=*/false, /*priority=*/-1));
+  for (auto [i, axes] : llvm::enumerate(dimAxes))
+    dims.push_back(
+        DimShardingAttr::get(context, axes, /*isOpen=*/false,
+                             axes.empty() || priorities.empty() ? 0 : priorities[i]));
   return ShardingAttr::get(context, mesh, dims, {}, partials, flat);
 }
 

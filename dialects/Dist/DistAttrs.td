@@ -63,7 +63,7 @@ def Dist_Mesh : Dist_Attr<"Mesh", "mesh"> {
 def Dist_DimSharding : Dist_Attr<"DimSharding", "dim"> {
   let summary = "axes that shard one dimension, major to minor; open to propagation or closed";
   let parameters = (ins ArrayRefParameter<"mlir::StringAttr">:$axes, "bool":$isOpen,
-                        DefaultValuedParameter<"int64_t", "-1", "user priority, -1: none">:$priority);
+                        DefaultValuedParameter<"int64_t", "0", "user priority, 0 is the strongest">:$priority);
   let hasCustomAssemblyFormat = 1;
 }
 
@@ -77,7 +77,8 @@ def Dist_Sharding : Dist_Attr<"Sharding", "sharding"> {
   let summary = "how one value lies on a mesh";
   let description = [{
     Each dimension lists the axes that shard it, major to minor; `?` leaves it open for propagation to add
-    more, `p0`, `p1`, … give a user priority. `replicated` axes may not shard the value. `partial` axes hold
+    more, `p1`, `p2`, … give a user priority: such axes propagate after those of `p0`, which is meant where none is written, and
+    where an op could be computed over either, the stronger ones are taken. `replicated` axes may not shard the value. `partial` axes hold
     summands (or maximands): the value is the reduction of what the ranks along them hold, and a value may pass
     so only through ops that are linear in it. `flat` axes split what the dimensions leave of the value: a rank's
     block in row-major order, padded at its end to a multiple of the ranks along them, in equal contiguous chunks. So
@@ -100,11 +101,12 @@ def Dist_Sharding : Dist_Attr<"Sharding", "sharding"> {
     int64_t getRank() const { return getDims().size(); }
     /// A closed sharding that keeps every dimension of a tensor of `rank` whole.
     static ShardingAttr getReplicated(mlir::FlatSymbolRefAttr mesh, int64_t rank);
-    /// A closed sharding with these axes per dimension.
+    /// A closed sharding with these axes per dimension, and these priorities where there are any.
     static ShardingAttr getClosed(mlir::FlatSymbolRefAttr mesh,
                                   llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> dimAxes,
                                   llvm::ArrayRef<PartialAttr> partials = {},
-                                  llvm::ArrayRef<mlir::StringAttr> flat = {});
+                                  llvm::ArrayRef<mlir::StringAttr> flat = {},
+                                  llvm::ArrayRef<uint8_t> priorities = {});
     llvm::ArrayRef<mlir::StringAttr> getAxes(int64_t dim) const { return getDims()[dim].getAxes(); }
     /// All axes that shard some dimension, and those that split what is left.
     llvm::SmallVector<mlir::StringAttr> getShardingAxes() const;

@@ -65,7 +65,12 @@ double ulsc::cost::predictUs(dist::CollectiveOpInterface op, dist::MeshAttr mesh
 }
 
 double ulsc::cost::predictUs(Operation *op, const Cluster &cluster) {
-  if (llvm::isa<uls::ReshapeOp, uls::ConstantOp, dist::CollectiveOpInterface>(op))
+  if (auto collective = llvm::dyn_cast<dist::CollectiveOpInterface>(op)) {
+    auto mesh =
+        SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(op, collective.getMeshAttr());
+    return mesh ? predictUs(collective, mesh.getMesh(), cluster) : 0;
+  }
+  if (llvm::isa<uls::ReshapeOp, uls::ConstantOp>(op))
     return 0;
   // 1 TFLOP/s is 1e6 operations a microsecond, 1 GB/s 1e3 bytes.
   double moved = getBytes(op->getOperandTypes()) + getBytes(op->getResultTypes());

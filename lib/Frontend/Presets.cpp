@@ -29,8 +29,7 @@ static const Preset kPresets[] = {
 #include "lib/Frontend/Presets.inc"
 };
 
-static const LaterStrategy kLater[] = {{"sp", "sequence parallelism"},
-                                       {"cp", "context parallelism"},
+static const LaterStrategy kLater[] = {{"cp", "context parallelism"},
                                        {"ep", "expert parallelism"},
                                        {"pp", "pipeline parallelism"}};
 

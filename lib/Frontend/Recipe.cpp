@@ -129,6 +129,7 @@ private:
   bool resolvePins();
   bool checkAxisNames(Location where, StringRef what, AxisNames &axes);
   bool checkMeshIsUsed();
+  bool checkSequence();
 
   const RecipeOptions &options;
   Location location;
@@ -296,6 +297,36 @@ bool Resolver::checkMeshIsUsed() {
   return isUsed;
 }
 
+/// Sequences are cut between the parts of a block that an axis cuts otherwise (Megatron's sequence
+/// parallelism); over an axis of their own they would be context parallelism.
+bool Resolver::checkSequence() {
+  const AxisRule *seq = recipe.findRule("seq");
+  if (!seq)
+    return true;
+  bool isLegal = true;
+  for (const std::string &axis : seq->meshAxes) {
+    if (llvm::is_contained(recipe.getDataAxes(), axis)) {
+      emitError(seq->location) << seq->origin << " and " << recipe.findRule("batch")->origin
+                               << " both cut the activations over " << axis
+                               << "; take one of them out";
+      isLegal = false;
+      continue;
+    }
+    bool isTensorParallel = llvm::any_of(recipe.rules, [&](const AxisRule &rule) {
+      return &rule != seq && llvm::is_contained(rule.meshAxes, axis);
+    });
+    if (isTensorParallel)
+      continue;
+    emitError(seq->location) << seq->origin << " cuts the sequence over " << axis
+                             << ", which no rule for heads, mlp or vocab names; sequence "
+                                "parallelism goes with tensor parallelism: "
+                             << (axis == "tp" ? "add tp to the strategy, as in tp+sp"
+                                              : "add such rules for " + axis);
+    isLegal = false;
+  }
+  return isLegal;
+}
+
 std::optional<Recipe> Resolver::run() {
   if (!options.recipe.empty()) {
     file = readRecipeFile(location.getContext(), options.recipe);
@@ -322,7 +353,7 @@ std::optional<Recipe> Resolver::run() {
         {"parameters", recipe.storage.parameters}})
     if (!axes.empty())
       isLegal &= checkAxisNames(recipe.storage.location, ("the storage of " + what).str(), axes);
-  if (!isLegal || !checkMeshIsUsed() || !checkStorage(recipe))
+  if (!isLegal || !checkSequence() || !checkMeshIsUsed() || !checkStorage(recipe))
     return std::nullopt;
   return std::move(recipe);
 }

@@ -75,13 +75,6 @@ bool ulsc::frontend::readRules(const JsonFile &file, std::vector<AxisRule> &rule
       isLegal = false;
       continue;
     }
-    if (key == "seq" && !rule.meshAxes.empty()) {
-      file.emitError(path) << "a rule for seq (sequence sharding) is not supported yet; take it "
-                              "out, or distribute another axis over "
-                           << joinAxes(rule.meshAxes) << ", as batch or mlp";
-      isLegal = false;
-      continue;
-    }
     rule.origin = "rule " + key + "→" + joinAxes(rule.meshAxes) + " (" + source(path) + ")";
     llvm::erase_if(rules, [&](const AxisRule &other) { return other.logicalAxis == key; });
     if (!rule.meshAxes.empty())

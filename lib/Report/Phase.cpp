@@ -7,8 +7,9 @@
 #include "ulsc/Report.h"
 
 #include "dialects/Exec/ExecOps.h"
-#include "lib/Report/Parts.h"
 #include "dialects/Uls/Uls.h"
+#include "lib/Report/Parts.h"
+#include "ulsc/Recompute.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -82,7 +83,7 @@ static StringRef getPhaseInBlock(uls::BlockOp block, Operation *op) {
     Operation *ancestor = block.getEntry().findAncestorOpInBlock(*op);
     return ancestor->isBeforeInBlock(middle) ? "forward" : "backward";
   }
-  if (isRepeatedPart(block.getName()))
+  if (isRepeatedPart(block.getName()) || op->hasAttr(kRepeatedAttr))
     return "recompute";
   return isBackwardPart(block.getName()) ? "backward" : "forward";
 }

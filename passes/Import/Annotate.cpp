@@ -58,6 +58,7 @@ private:
   void addMesh(const Recipe &recipe);
   void addStorage(const Storage &storage);
   LogicalResult checkBatch(const Recipe &recipe);
+  void annotateSequences(const AxisRule &rule, Divisibility &divisibility);
   LogicalResult annotate(uls::ParamOp param, const Recipe &recipe, Divisibility &divisibility);
   LogicalResult applyRules(uls::ParamOp param, const Recipe &recipe, Placement &placement);
   LogicalResult applyPin(uls::ParamOp param, const Recipe &recipe, const Pin &pin,
@@ -249,6 +250,44 @@ LogicalResult AnnotatePass::annotate(uls::ParamOp param, const Recipe &recipe,
   return success();
 }
 
+/// What blocks hand on is cut along the sequence, after parameters and batch have had their say: an
+/// axis that cuts heads inside a block cuts the sequence between blocks only. Indices follow their
+/// uses.
+void AnnotatePass::annotateSequences(const AxisRule &rule, Divisibility &divisibility) {
+  MLIRContext *context = &getContext();
+  Builder builder(context);
+  SmallVector<StringAttr> axes;
+  SmallVector<NamedAttribute> origins;
+  for (const std::string &axis : rule.meshAxes) {
+    axes.push_back(builder.getStringAttr(axis));
+    origins.push_back(builder.getNamedAttr(axis, builder.getStringAttr(rule.origin)));
+  }
+  std::optional<int64_t> length;
+  for (auto block : getOperation().getOps<uls::BlockOp>())
+    for (unsigned i = 0; i < block.getNumArguments(); ++i) {
+      auto names = block.getArgAttrOfType<ArrayAttr>(i, uls::UlsDialect::kAxesAttrName);
+      auto type = llvm::dyn_cast<RankedTensorType>(block.getArgument(i).getType());
+      if (!names || !type || !llvm::isa<FloatType>(type.getElementType()) ||
+          block.getArgAttr(i, "uls.parameter"))
+        continue;
+      SmallVector<dist::DimShardingAttr> dims(
+          type.getRank(), dist::DimShardingAttr::get(context, {}, /*isOpen=*/true, 0));
+      auto list = llvm::to_vector(names.getAsValueRange<StringAttr>());
+      auto *seq = llvm::find(list, "seq");
+      if (seq == list.end())
+        continue;
+      dims[seq - list.begin()] =
+          dist::DimShardingAttr::get(context, axes, /*isOpen=*/true, /*priority=*/1);
+      length = type.getDimSize(seq - list.begin());
+      auto mesh = FlatSymbolRefAttr::get(context, kMesh);
+      block.setArgAttr(i, dist::DistDialect::kShardingAttrName,
+                       dist::ShardingAttr::get(context, mesh, dims, {}, {}, {}));
+      block.setArgAttr(i, "dist.origin", builder.getDictionaryAttr(origins));
+    }
+  if (length)
+    divisibility.addSequence(*length, rule);
+}
+
 /// Pins and the user's own rules that touch nothing are mistakes.
 LogicalResult AnnotatePass::checkAllUsed(const Recipe &recipe) {
   SmallVector<StringRef> names;
@@ -326,6 +365,8 @@ void AnnotatePass::runOnOperation() {
   Divisibility divisibility(*resolved);
   for (auto param : llvm::make_early_inc_range(module.getOps<uls::ParamOp>()))
     isLegal &= succeeded(annotate(param, *resolved, divisibility));
+  if (const AxisRule *rule = resolved->findRule("seq"))
+    annotateSequences(*rule, divisibility);
   isLegal &= succeeded(checkAllUsed(*resolved));
   // A pin or a rule that failed may have been the one that uses the axis.
   isLegal = isLegal && succeeded(checkNoAxisIdles(*resolved));

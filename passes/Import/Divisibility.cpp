@@ -24,7 +24,18 @@ static std::string describeSize(uls::ParamOp param, int64_t dim) {
 }
 
 void Divisibility::add(uls::ParamOp param, int64_t dim, const AxisNames &axes, Origins origins) {
-  int64_t size = param.getTensorType().getDimSize(dim), ranks = 1;
+  add(describeSize(param, dim), param.getTensorType().getDimSize(dim), param.getSymName(), axes,
+      origins);
+}
+
+void Divisibility::addSequence(int64_t length, const AxisRule &rule) {
+  add("seq = " + std::to_string(length), length, "--seq", rule.meshAxes,
+      {{rule.meshAxes.front(), rule.origin}});
+}
+
+void Divisibility::add(const std::string &what, int64_t size, StringRef where,
+                       const AxisNames &axes, Origins origins) {
+  int64_t ranks = 1;
   std::string mesh;
   for (const std::string &axis : axes) {
     ranks *= recipe.getAxisSize(axis);
@@ -38,9 +49,9 @@ void Divisibility::add(uls::ParamOp param, int64_t dim, const AxisNames &axes, O
   }
   if (divides)
     return;
-  Offender &offender = offenders[describeSize(param, dim) + " by " + mesh];
+  Offender &offender = offenders[what + " by " + mesh];
   if (offender.tensors++ == 0) {
-    offender.first = param.getSymName().str();
+    offender.first = where.str();
     for (auto &[axis, origin] : origins)
       if (axis == axes.front())
         offender.origin = origin;

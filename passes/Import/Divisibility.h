@@ -23,10 +23,15 @@ public:
   using Origins = llvm::ArrayRef<std::pair<std::string, std::string>>;
   /// Dimension `dim` of `param` is sharded over `axes`.
   void add(uls::ParamOp param, int64_t dim, const AxisNames &axes, Origins origins);
+  /// The sequence, of this length, is sharded by `rule`.
+  void addSequence(int64_t length, const AxisRule &rule);
   /// One error with every offender, or success.
   mlir::LogicalResult report(mlir::Operation *where) const;
 
 private:
+  void add(const std::string &what, int64_t size, llvm::StringRef where, const AxisNames &axes,
+           Origins origins);
+
   struct Offender {
     std::string first, origin;
     int64_t tensors = 0;

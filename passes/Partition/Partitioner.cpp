@@ -53,6 +53,12 @@ ReshardCause Partitioner::getCause(Value value, Operation *user) const {
   return cause;
 }
 
+static void dropAnnotations(Operation *op) {
+  for (StringRef name :
+       {"dist.shardings", "dist.origins", "dist.causes", "dist.conflicts", "dist.rule"})
+    op->removeDiscardableAttr(name);
+}
+
 Value Partitioner::require(OpOperand &operand, const Layout &layout) {
   Value value = operand.get();
   LocalValue local = locals.lookup(value);
@@ -62,13 +68,28 @@ Value Partitioner::require(OpOperand &operand, const Layout &layout) {
   // A zero is a summand of anything.
   if (isZeroConstant(value.getDefiningOp()))
     local.layout.sum = layout.sum;
+  if (auto iota = value.getDefiningOp<uls::IotaOp>(); iota && local.layout != layout)
+    return countAgain(iota, layout);
   return resharder.reshard(builder, local, layout, type, getCause(value, operand.getOwner())).value;
 }
 
-static void dropAnnotations(Operation *op) {
-  for (StringRef name :
-       {"dist.shardings", "dist.origins", "dist.causes", "dist.conflicts", "dist.rule"})
-    op->removeDiscardableAttr(name);
+/// The indices of a rank's block under another layout: counting costs nothing, moving would.
+Value Partitioner::countAgain(uls::IotaOp op, const Layout &layout) {
+  for (const LocalValue &candidate : counted[op])
+    if (candidate.layout == layout)
+      return candidate.value;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfterValue(locals.lookup(op.getOutput()).value);
+  dist::PartitionState state{builder, mesh.name, mesh.attr, {}, {}, {}, {}, {}};
+  state.resultShardings.push_back(mesh.write(layout));
+  state.resultTypes.push_back(op.getOutput().getType());
+  SmallVector<dist::PartitionedValue> results;
+  if (failed(llvm::cast<dist::PartitionOpInterface>(op.getOperation())
+                 .partition(state, {}, results)))
+    llvm_unreachable("counting has no operands that could be refused");
+  dropAnnotations(results.front().value.getDefiningOp());
+  counted[op].push_back({results.front().value, layout});
+  return results.front().value;
 }
 
 Operation *Partitioner::cloneLocal(Operation *op, ValueRange operands, ArrayRef<Layout> results) {
@@ -107,6 +128,7 @@ LogicalResult Partitioner::partitionByRule(Operation *op, const dist::ShardingRu
   for (auto [i, factors] : llvm::enumerate(rule.results))
     tensors.results.push_back({&factors, op->getResult(i).getType(), getResultLayout(op, i)});
   FactorAxes axes = assignFactors(tensors, mesh, cost).axes;
+  dropAxes(axes, getDeferredSums(rule, sums));
 
   SmallVector<Value> operands;
   SmallVector<Layout> layouts, produced;

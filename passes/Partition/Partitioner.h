@@ -63,6 +63,7 @@ private:
   Layout getResultLayout(mlir::Operation *op, unsigned index) const;
   /// The local form of an operand in the layout asked for.
   mlir::Value require(mlir::OpOperand &operand, const Layout &layout);
+  mlir::Value countAgain(uls::IotaOp op, const Layout &layout);
   /// Copies an op with local operands and result types.
   mlir::Operation *cloneLocal(mlir::Operation *op, mlir::ValueRange operands,
                               llvm::ArrayRef<Layout> results);
@@ -80,6 +81,8 @@ private:
   mlir::OpBuilder builder;
   mlir::SymbolTableCollection symbols;
   llvm::DenseMap<mlir::Value, LocalValue> locals;
+  /// Other local forms of indices.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<LocalValue, 1>> counted;
 };
 
 } // namespace ulsc::shard

@@ -137,11 +137,12 @@ const ReshardPlan &Resharder::getPlan(const Layout &from, const Layout &to, Rank
 
 LocalValue Resharder::reshard(OpBuilder &builder, LocalValue from, const Layout &to,
                               RankedTensorType type, const ReshardCause &cause) {
+  // Priorities are the wanted ones, whatever layout with others is there.
   if (from.layout == to)
-    return from;
+    return {from.value, to};
   for (const LocalValue &candidate : known[from.value])
     if (candidate.layout == to)
-      return candidate;
+      return {candidate.value, to};
   OpBuilder::InsertionGuard guard(builder);
   if (from.value.getParentBlock() != builder.getInsertionBlock())
     builder.setInsertionPointAfterValue(from.value);

@@ -34,9 +34,10 @@ static bool isGradient(dist::CollectiveOpInterface reduction) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<AccumulateOp>(op))
       return true;
-    if (!isa<ReshapeOp, PadOp, ConvertOp>(op))
+    // What one reduction leaves, another along other axes may complete.
+    if (!isa<ReshapeOp, PadOp, ConvertOp, dist::CollectiveOpInterface>(op))
       break;
-    value = op->getOperand(0);
+    value = op->getOperand(cast<OpResult>(value).getResultNumber());
   }
   value = reduction.getOutputs().front();
   while (value.hasOneUse() && isa<ConvertOp>(*value.user_begin()))

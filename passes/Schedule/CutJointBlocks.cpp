@@ -83,12 +83,7 @@ static void setRecomputed(BlockOp block, Ops &&ops) {
   double flops = 0, us = 0;
   for (Operation &op : ops) {
     flops += cost::countFlops(&op);
-    auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
-    if (!collective)
-      us += cost::predictUs(&op, cluster);
-    else if (auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
-                 block, collective.getMeshAttr()))
-      us += cost::predictUs(collective, mesh.getMesh(), cluster);
+    us += cost::predictUs(&op, cluster);
   }
   Builder builder(block.getContext());
   if (flops > 0)
@@ -184,6 +179,8 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
     for (Value value : op->getResults())
       kept.push_back(mapping.lookupOrNull(value));
     Operation *clone = builder.clone(*op, mapping);
+    if (isa<dist::CollectiveOpInterface>(clone))
+      clone->setAttr(kRepeatedAttr, builder.getUnitAttr());
     for (auto [value, earlier, again] :
          llvm::zip_equal(op->getResults(), kept, clone->getResults()))
       mapping.map(value, earlier ? earlier : Value(again));

@@ -9,8 +9,8 @@
 
 include "mlir/Pass/PassBase.td"
 
-defvar Schedule_RecomputeOption = Option<"recompute", "recompute", "std::string", /*default=*/"\"selective:norm,act\"",
-  "what is computed again instead of kept: none, selective, selective:attn,norm,act, selective:price=P, full, full:group=K,layers=N">;
+defvar Schedule_RecomputeOption = Option<"recompute", "recompute", "std::string", /*default=*/"\"selective:norm,act,gather\"",
+  "what is computed again instead of kept: none, selective, selective:attn,norm,act,gather, selective:price=P, full, full:group=K,layers=N">;
 
 def RepeatForwardPass : Pass<"ulsc-repeat-forward", "mlir::ModuleOp"> {
   let summary = "run layers forward again before their backward";
@@ -51,12 +51,13 @@ def CutJointBlocksPass : Pass<"ulsc-cut-joint-blocks", "mlir::ModuleOp"> {
     ("Checkmate") in spirit and the partitioner of PyTorch's functorch in form: saving a value costs its bytes, a primal
     argument that is no parameter costs its bytes too since the caller must keep it, and computing an op again costs a little. What may
     be computed again is `recompute`'s to say: with `none` only what moves elements and computes nothing (views, slices, broadcasts,
-    constants), with `selective:KINDS` also ops of these kinds: `attn` (attention), `norm` (normalizations) and `act` (activation
-    functions and whatever else reads and writes about as much as it computes: sums, dropout, casts, rotary positions); `selective` is all
-    three. The default is `selective:norm,act`; `full` cuts as the default does (see `ulsc-repeat-forward`). With `price=P`, as
+    constants), with `selective:KINDS` also ops of these kinds: `attn` (attention), `norm` (normalizations), `act` (activation
+    functions and whatever else reads and writes about as much as it computes: sums, dropout, casts, rotary positions) and `gather`
+    (all-gathers, of which a rank keeps its shard: those of sequence parallelism); `selective` is all
+    four. The default is `selective:norm,act,gather`; `full` cuts by `norm,act` (see `ulsc-repeat-forward`). With `price=P`, as
     `selective:price=P` or `full:price=P`, ops of all kinds, contractions too, are computed again where that is predicted to take less than P
     nanoseconds for each MiB that need not be kept; with `keep=BLOCK+I+J` a block keeps exactly these results of its forward part, numbered in
-    order from 0, where the cut has a choice. Collectives are never computed again here.
+    order from 0, where the cut has a choice. Other collectives than all-gathers are never computed again here.
 
     A forward call without residuals gets `@b.fwd.bare`, which computes the primal results only. One with `uls.again` gets `@b.again`, which
     gives the saved values only, or, where its primal results are read, `@b.again.through`.

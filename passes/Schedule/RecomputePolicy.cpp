@@ -20,12 +20,15 @@ using namespace ulsc::uls;
 RecomputeKind ulsc::getRecomputeKind(Operation *op) {
   if (op->getNumRegions() != 0)
     return NeverAgain;
-  if (isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, IotaOp, ConstantOp>(op))
+  if (isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, IotaOp, ConstantOp,
+          dist::LocalSliceOp>(op))
     return RearrangesOnly;
   if (isa<AttentionOp>(op))
     return Attention;
   if (isa<RmsNormOp, LayerNormOp>(op))
     return Normalization;
+  if (isa<dist::AllGatherOp>(op))
+    return Gather;
   if (op->hasTrait<CheapToRecompute>())
     return Activation;
   return isPure(op) && !isa<dist::CollectiveOpInterface>(op) ? Heavy : NeverAgain;
@@ -39,8 +42,9 @@ struct KindName {
 } // namespace
 
 static constexpr KindName kKindNames[] = {
-    {"attn", Attention}, {"norm", Normalization}, {"act", Activation}};
-static constexpr unsigned kAllKinds = RearrangesOnly | Normalization | Activation | Attention;
+    {"attn", Attention}, {"norm", Normalization}, {"act", Activation}, {"gather", Gather}};
+static constexpr unsigned kAllKinds =
+    RearrangesOnly | Normalization | Activation | Attention | Gather;
 
 /// Of any model, to keep numbers in their type.
 static constexpr int64_t kMostLayers = int64_t(1) << 20;
@@ -159,11 +163,13 @@ std::optional<RecomputePolicy> RecomputePolicy::parse(StringRef text, std::strin
       isRead = !hasList || parseKinds(list, policy, problem);
   } else if (name == "full") {
     policy.isFull = true;
+    // What runs again is kept for so short that gathering it twice in that time would buy little.
+    policy.kinds &= ~Gather;
     isRead = !hasList || parseKeys(list, policy, problem);
   } else {
     isRead = false;
     problem = name == "none" ? "expected nothing after none"
-                             : "expected none, selective, selective:attn,norm,act, full, " +
+                             : "expected none, selective, selective:attn,norm,act,gather, full, " +
                                    ("full:group=K or full:layers=N" +
                                     suggestNearest(name, {"none", "selective", "full"}));
   }

@@ -26,7 +26,8 @@ enum RecomputeKind : unsigned {
   Activation = 4, ///< all else that reads and writes about as much as it computes
   Attention = 8,
   Heavy = 16,      ///< contractions and whatever else computes much
-  NeverAgain = 32, ///< collectives
+  Gather = 32,     ///< all-gathers, of which each rank's shard is kept instead
+  NeverAgain = 64, ///< other collectives
 };
 
 RecomputeKind getRecomputeKind(mlir::Operation *op);
@@ -38,11 +39,11 @@ struct KeptValues {
   llvm::SmallVector<unsigned> values;
 };
 
-/// As `--recompute` spells it: `none`, `selective`, `selective:attn,norm,act`,
+/// As `--recompute` spells it: `none`, `selective`, `selective:attn,norm,act,gather`,
 /// `selective:price=P,keep=BLOCK+I+J`, `full`, `full:group=K,layers=N,price=P,keep=BLOCK+I+J`.
 struct RecomputePolicy {
   /// A set of kinds that a backward block may compute again.
-  unsigned kinds = RearrangesOnly | Normalization | Activation;
+  unsigned kinds = RearrangesOnly | Normalization | Activation | Gather;
   /// Whether forward calls of layers are made again from stored inputs.
   bool isFull = false;
   /// Layers that share one stored input.
@@ -67,7 +68,7 @@ struct RecomputePolicy {
 constexpr int64_t kHighestPrice = int64_t(1) << 23;
 
 /// What holds when nothing is said.
-constexpr llvm::StringLiteral kDefaultRecompute = "selective:norm,act";
+constexpr llvm::StringLiteral kDefaultRecompute = "selective:norm,act,gather";
 
 } // namespace ulsc
 

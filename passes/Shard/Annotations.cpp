@@ -49,7 +49,9 @@ void ShardingGraph::forEachAnnotation(
           function.getArgAttrOfType<dist::ShardingAttr>(i, dist::DistDialect::kShardingAttrName);
       std::string text = ("pin of argument " + Twine(i) + " of @" + function.getName()).str();
       if (pinned)
-        callback(find(argument), pinned, {}, argument.getLoc(), text);
+        callback(find(argument), pinned,
+                 function.getArgAttrOfType<DictionaryAttr>(i, "dist.origin"), argument.getLoc(),
+                 text);
       else if (auto batch = getBatchSharding(function, argument.getType(), mesh, dataAxes))
         callback(find(argument), batch, {}, argument.getLoc(), batchRule);
     }
@@ -87,7 +89,7 @@ LogicalResult ShardingGraph::collectPriorities() {
       return;
     }
     for (auto [d, dim] : llvm::enumerate(sharding.getDims())) {
-      if (dim.getPriority() >= 0 && !llvm::is_contained(priorities, dim.getPriority()))
+      if (!llvm::is_contained(priorities, dim.getPriority()))
         priorities.push_back(dim.getPriority());
       for (StringAttr axis : dim.getAxes())
         if (!mesh.attr.getAxisSize(axis))
@@ -141,7 +143,7 @@ void ShardingGraph::seedNode(int64_t id, dist::ShardingAttr sharding, Dictionary
       if (origins)
         if (auto origin = origins.getAs<StringAttr>(mesh.getAxisName(axis)))
           text = origin.str();
-      node.origins.push_back({axis, text, ""});
+      node.origins.push_back({axis, text, "", node.layout.getPriority(d)});
     }
   }
 }

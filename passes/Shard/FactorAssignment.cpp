@@ -25,6 +25,7 @@ public:
   FactorAssignment run() {
     collect(op.operands);
     collect(op.results);
+    dropOutranked();
     if (std::optional<FactorAxes> agreed = tryAgreed())
       return {*std::move(agreed), false};
     sortCandidates();
@@ -40,6 +41,7 @@ private:
   struct Candidate {
     AxisList axes;
     double bytes;
+    uint8_t priority;
   };
 
   /// Notes what each tensor proposes for its factors.
@@ -49,19 +51,48 @@ private:
       for (const auto &[f, axes] : project(rule, *tensor.factors, tensor.layout, mesh)) {
         home[f] = numTensors;
         if (canShard(rule.factors[f]) && !(tensor.isOpen && axes.empty()))
-          propose(f, axes, bytes);
+          propose(f, {axes, bytes, getPriority(tensor, f)});
       }
       ++numTensors;
     }
   }
 
-  void propose(unsigned f, const AxisList &axes, double bytes) {
+  static uint8_t getPriority(const OpTensor &tensor, unsigned f) {
+    for (auto [d, factors] : llvm::enumerate(*tensor.factors))
+      if (llvm::is_contained(factors, f))
+        return tensor.layout.getPriority(d);
+    return 0;
+  }
+
+  void propose(unsigned f, const Candidate &proposal) {
     for (Candidate &candidate : candidates[f])
-      if (candidate.axes == axes) {
-        candidate.bytes = std::max(candidate.bytes, bytes);
+      if (candidate.axes == proposal.axes) {
+        candidate.bytes = std::max(candidate.bytes, proposal.bytes);
+        candidate.priority = std::min(candidate.priority, proposal.priority);
         return;
       }
-    candidates[f].push_back({axes, bytes});
+    candidates[f].push_back(proposal);
+  }
+
+  /// Users' priorities come before predicted times: of two factors that claim one axis, the one
+  /// whose claim is stronger keeps it.
+  void dropOutranked() {
+    SmallVector<uint8_t, 32> strongest(mesh.attr.getAxes().size(), 255);
+    for (const auto &list : candidates)
+      for (const Candidate &candidate : list)
+        for (uint8_t axis : candidate.axes)
+          strongest[axis] = std::min(strongest[axis], candidate.priority);
+    for (auto &list : candidates) {
+      SmallVector<Candidate, 2> all = std::move(list);
+      list.clear();
+      for (Candidate &candidate : all) {
+        auto *outranked = llvm::find_if(candidate.axes, [&](uint8_t axis) {
+          return strongest[axis] < candidate.priority;
+        });
+        candidate.axes.erase(outranked, candidate.axes.end());
+        propose(&list - candidates.data(), candidate);
+      }
+    }
   }
 
   /// The only proposal of each factor, if there is just one and no axis is claimed by two factors.

@@ -34,6 +34,26 @@ AxisMask Layout::getDimMask() const {
   return mask;
 }
 
+void Layout::weaken(unsigned dim, uint8_t priority) {
+  if (priority == 0)
+    return;
+  priorities.resize(dims.size());
+  priorities[dim] = std::max(priorities[dim], priority);
+}
+
+/// Cuts `list` before the first of `dropped`: what is left still is a layout's prefix.
+static void truncateBefore(AxisList &list, AxisMask dropped) {
+  auto *first = llvm::find_if(list, [&](uint8_t axis) { return dropped & maskOf({axis}); });
+  list.erase(first, list.end());
+}
+
+Layout Layout::withoutAxes(AxisMask axes) const {
+  Layout layout = *this;
+  for (AxisList &list : layout.dims)
+    truncateBefore(list, axes);
+  return layout;
+}
+
 //===---------------------------------------------------------------------------------------===//
 // Mesh
 //===---------------------------------------------------------------------------------------===//
@@ -86,6 +106,8 @@ Layout Mesh::read(dist::ShardingAttr sharding) const {
   Layout layout;
   for (dist::DimShardingAttr dim : sharding.getDims())
     layout.dims.push_back(read(dim.getAxes()));
+  for (auto [d, dim] : llvm::enumerate(sharding.getDims()))
+    layout.weaken(d, std::min<int64_t>(dim.getPriority(), 255));
   for (dist::PartialAttr partial : sharding.getPartials())
     (partial.getReduction() == dist::Reduction::Sum ? layout.sum : layout.max) |=
         getMask(partial.getAxes());
@@ -105,7 +127,8 @@ dist::ShardingAttr Mesh::write(const Layout &layout) const {
   };
   add(dist::Reduction::Sum, layout.sum);
   add(dist::Reduction::Max, layout.max);
-  return dist::ShardingAttr::getClosed(name, dims, partials, getNames(layout.flat));
+  return dist::ShardingAttr::getClosed(name, dims, partials, getNames(layout.flat),
+                                       layout.priorities);
 }
 
 Layout Mesh::getReplicated(Type type) const {
@@ -218,6 +241,26 @@ AxisMask shard::getReducedAxes(const ShardingRule &rule, unsigned result, const 
     if (factor.kind == kind && !present.test(f))
       mask |= maskOf(axes[f]);
   return mask;
+}
+
+AxisMask shard::getDeferredSums(const ShardingRule &rule, ArrayRef<AxisMask> sums) {
+  AxisMask mask = ~AxisMask(0);
+  bool hasTensor = false;
+  for (auto [i, factors] : llvm::enumerate(rule.operands)) {
+    if (factors.empty())
+      continue;
+    // Of a product one factor at most is pending, and the others' axes are the op's own.
+    if (hasTensor && !rule.joint)
+      return 0;
+    hasTensor = true;
+    mask &= rule.linear.test(i) ? sums[i] : 0;
+  }
+  return hasTensor ? mask : 0;
+}
+
+void shard::dropAxes(FactorAxes &axes, AxisMask dropped) {
+  for (AxisList &list : axes)
+    truncateBefore(list, dropped);
 }
 
 AxisMask shard::getPassingSums(const ShardingRule &rule, unsigned index, ArrayRef<AxisMask> sums,

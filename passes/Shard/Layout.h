@@ -34,10 +34,18 @@ struct Layout {
   llvm::SmallVector<AxisList, 4> dims;
   AxisMask sum = 0, max = 0;
   AxisList flat = {};
+  /// Of each dimension's axes, 0 being the strongest; none where all are 0. They tell how an op is
+  /// computed, not how the value lies, so that layouts compare without them.
+  llvm::SmallVector<uint8_t, 0> priorities = {};
 
   AxisMask getDimMask() const;
-  Layout withoutPartials() const { return {dims, 0, 0, flat}; }
-  Layout withoutFlat() const { return {dims, sum, max, {}}; }
+  uint8_t getPriority(unsigned dim) const { return priorities.empty() ? 0 : priorities[dim]; }
+  /// Makes the dimension's priority at most as strong as `priority`.
+  void weaken(unsigned dim, uint8_t priority);
+  /// The same with dimensions that have none of these axes, which pending sums may then have.
+  Layout withoutAxes(AxisMask axes) const;
+  Layout withoutPartials() const { return {dims, 0, 0, flat, priorities}; }
+  Layout withoutFlat() const { return {dims, sum, max, {}, priorities}; }
   bool operator==(const Layout &other) const {
     return dims == other.dims && sum == other.sum && max == other.max && flat == other.flat;
   }
@@ -94,6 +102,13 @@ llvm::SmallVector<FactorProposal, 4> project(const dist::ShardingRule &rule,
 /// The tensor's layout when the op's factors are sharded so; no partials.
 Layout apply(const dist::ShardingRule &rule, const dist::TensorFactors &tensor,
              const FactorAxes &axes);
+
+/// Axes over which every tensor operand may stay pending although they shard a factor: summands of
+/// one value first, then scattered along it. `sums` as for getPassingSums.
+AxisMask getDeferredSums(const dist::ShardingRule &rule, llvm::ArrayRef<AxisMask> sums);
+
+/// Cuts every factor's list before the first of these axes.
+void dropAxes(FactorAxes &axes, AxisMask dropped);
 
 /// Takes axes away from factors that some tensor could not express: a minor factor of a dimension
 /// is sharded only where the major ones are sharded down to 1.

@@ -16,8 +16,9 @@ using namespace ulsc::shard;
 using dist::FactorKind;
 
 PendingReductions::PendingReductions(ShardingGraph &graph, const Mesh &mesh,
-                                     const cost::CommunicationCost &cost, AxisMask dataAxes)
-    : graph(graph), mesh(mesh), dataAxes(dataAxes) {
+                                     const cost::CommunicationCost &cost, AxisMask dataAxes,
+                                     AxisMask seqAxes)
+    : graph(graph), mesh(mesh), dataAxes(dataAxes), gradientAxes(dataAxes | seqAxes) {
   for (const Edge &edge : graph.getEdges()) {
     // Yields have one edge per value; they are looked at use by use.
     if (llvm::isa<uls::YieldOp, uls::ResultOp>(edge.op))
@@ -34,9 +35,6 @@ AxisMask PendingReductions::getSum(Value value) const {
 }
 
 void PendingReductions::set(Value value, AxisMask raw) {
-  // A sum over an axis that is to shard the value as well is scattered at once.
-  if (int64_t id = graph.find(value); id >= 0)
-    raw &= ~graph[id].layout.getDimMask();
   auto it = kept.find(value);
   sums[value] = it == kept.end() ? raw : raw & it->second;
 }
@@ -45,11 +43,25 @@ void PendingReductions::set(Value value, AxisMask raw) {
 // From operands to results
 //===---------------------------------------------------------------------------------------===//
 
-void PendingReductions::evaluateRule(const Edge &edge) {
-  const FactorAxes &axes = axesOf[edge.op];
-  SmallVector<AxisMask> operandSums, passing;
-  for (Value operand : edge.op->getOperands())
+SmallVector<AxisMask> PendingReductions::getOperandSums(Operation *op) const {
+  SmallVector<AxisMask> operandSums;
+  for (Value operand : op->getOperands())
     operandSums.push_back(sums.lookup(operand));
+  return operandSums;
+}
+
+/// What the op is computed over when it passes on what it can: summands that are to be scattered
+/// along a dimension are whole in it until then.
+FactorAxes PendingReductions::getAxes(const Edge &edge, ArrayRef<AxisMask> operandSums) {
+  FactorAxes axes = axesOf[edge.op];
+  if (!llvm::isa<dist::ReshardOp>(edge.op))
+    dropAxes(axes, getDeferredSums(edge.rule, operandSums));
+  return axes;
+}
+
+void PendingReductions::evaluateRule(const Edge &edge) {
+  SmallVector<AxisMask> operandSums = getOperandSums(edge.op), passing;
+  FactorAxes axes = getAxes(edge, operandSums);
   AxisMask passed = 0;
   for (unsigned i = 0; i < operandSums.size(); ++i) {
     passing.push_back(
@@ -113,8 +125,9 @@ void PendingReductions::evaluate(Block &block) {
 // From uses to values
 //===---------------------------------------------------------------------------------------===//
 
-/// Gradients of parameters and scalars may leave a block pending over data axes.
-AxisMask PendingReductions::getAllowedResult(Operation *function, unsigned index) const {
+/// Gradients of parameters and scalars may leave a block pending over data axes, gradients also over
+/// those of the sequence; but not over axes that shard them, which stay as they are stored.
+AxisMask PendingReductions::getAllowedResult(Operation *function, unsigned index) {
   auto block = llvm::dyn_cast<uls::BlockOp>(function);
   if (!block)
     return 0;
@@ -124,7 +137,14 @@ AxisMask PendingReductions::getAllowedResult(Operation *function, unsigned index
   if (!block.isJoint() || gradient < 0)
     return 0;
   int64_t argument = (*block.getGradients())[gradient];
-  return block.getArgAttr(argument, "uls.parameter") ? dataAxes : 0;
+  if (!block.getArgAttr(argument, "uls.parameter"))
+    return 0;
+  return gradientAxes & ~graph[graph.findResult(function, index)].layout.getDimMask();
+}
+
+AxisMask PendingReductions::getDimMask(Value value) {
+  int64_t id = graph.find(value);
+  return id < 0 ? 0 : graph[id].layout.getDimMask();
 }
 
 /// Values that no rule ties to others are outside the graph, and whole.
@@ -144,7 +164,7 @@ AxisMask PendingReductions::getAllowed(OpOperand &use, double &bytes) {
     return kAnything;
   if (auto loop = llvm::dyn_cast<uls::MicrobatchesOp>(op->getParentOp());
       loop && op == loop.getBody().front().getTerminator())
-    return sums.lookup(loop.getInits()[index]) == kAnything ? kAnything : 0;
+    return sums.lookup(loop.getInits()[index]) == kAnything ? ~getDimMask(use.get()) : 0;
   if (llvm::isa<uls::ResultOp, uls::YieldOp>(op)) {
     auto block = llvm::dyn_cast<uls::BlockOp>(op->getParentOp());
     bool isBackward = llvm::isa<uls::YieldOp>(op) && block && block.isJoint();
@@ -154,15 +174,13 @@ AxisMask PendingReductions::getAllowed(OpOperand &use, double &bytes) {
   const Edge *edge = edgeOf.lookup(op);
   if (!edge)
     return 0;
-  SmallVector<AxisMask> operandSums;
-  for (Value operand : op->getOperands())
-    operandSums.push_back(sums.lookup(operand));
+  SmallVector<AxisMask> operandSums = getOperandSums(op);
   double own = getLocalBytes(use.get()), behind = 0.0;
   for (Value result : op->getResults())
     behind += getLocalBytes(result);
   // Branches that meet in a sum are reduced as one.
   bytes += edge->rule.joint ? std::min(own, behind) : behind;
-  return getPassingSums(edge->rule, index, operandSums, axesOf[op]);
+  return getPassingSums(edge->rule, index, operandSums, getAxes(*edge, operandSums));
 }
 
 /// Has the value reduced at its op where some use needs it complete or where that is less to
@@ -180,7 +198,7 @@ bool PendingReductions::restrict(Value value) {
   // for free.
   double own = getLocalBytes(value);
   if (bytes > own * (1 + 1e-9)) // the two sums are formed in different orders
-    allowed &= dataAxes;
+    allowed &= gradientAxes;
   AxisMask &keep = kept.try_emplace(value, kAnything).first->second;
   AxisMask next = keep & ~(sum & ~allowed);
   bool changed = next != keep;
@@ -223,7 +241,7 @@ void PendingReductions::run() {
 
 /// "model.layers.*.mlp.down_proj: contraction of mlp, sharded by rule mlp→tp".
 std::string PendingReductions::describe(const Edge &edge, uint8_t axis) {
-  const FactorAxes &axes = axesOf[edge.op];
+  FactorAxes axes = axesOf[edge.op];
   std::string name, annotation = "propagation";
   for (auto [i, tensor] : llvm::enumerate(edge.rule.operands))
     for (auto [d, factors] : llvm::enumerate(tensor))

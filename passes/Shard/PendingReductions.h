@@ -20,10 +20,11 @@ using Causes = llvm::SmallVector<std::pair<uint8_t, std::string>, 2>;
 class PendingReductions {
 public:
   PendingReductions(ShardingGraph &graph, const Mesh &mesh, const cost::CommunicationCost &cost,
-                    AxisMask dataAxes);
+                    AxisMask dataAxes, AxisMask seqAxes);
   void run();
 
-  /// Axes over which the value is a pending sum once its op has run.
+  /// Axes over which the value is a pending sum once its op has run. Until it is scattered they
+  /// shard none of its dimensions, whatever its class says.
   AxisMask getSum(mlir::Value value) const;
   AxisMask getResultSum(mlir::Operation *function, unsigned index) const {
     return resultSums.lookup({function, index});
@@ -43,14 +44,17 @@ private:
   bool restrict(mlir::Value value);
   double getLocalBytes(mlir::Value value) const;
   AxisMask getAllowed(mlir::OpOperand &use, double &bytes);
-  AxisMask getAllowedResult(mlir::Operation *function, unsigned index) const;
+  AxisMask getAllowedResult(mlir::Operation *function, unsigned index);
+  AxisMask getDimMask(mlir::Value value);
+  llvm::SmallVector<AxisMask> getOperandSums(mlir::Operation *op) const;
+  FactorAxes getAxes(const Edge &edge, llvm::ArrayRef<AxisMask> operandSums);
   void findCauses(const Edge &edge, unsigned result, AxisMask reduced,
                   llvm::ArrayRef<AxisMask> passing);
   std::string describe(const Edge &edge, uint8_t axis);
 
   ShardingGraph &graph;
   const Mesh &mesh;
-  AxisMask dataAxes;
+  AxisMask dataAxes, gradientAxes;
   mlir::SymbolTableCollection symbols;
   llvm::DenseMap<mlir::Operation *, const Edge *> edgeOf;
   llvm::DenseMap<mlir::Operation *, FactorAxes> axesOf;

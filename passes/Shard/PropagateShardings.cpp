@@ -33,6 +33,7 @@ public:
         unsigned i = argument.getArgNumber();
         function.setArgAttr(i, dist::DistDialect::kShardingAttrName,
                             getSharding(graph.find(argument), 0));
+        function.removeArgAttr(i, "dist.origin");
         if (DictionaryAttr origins = getOrigins(graph.find(argument)); !origins.empty())
           function.setArgAttr(i, "dist.origins", origins);
       }
@@ -68,7 +69,7 @@ private:
   }
 
   dist::ShardingAttr getSharding(int64_t id, AxisMask sum) {
-    Layout layout = graph[id].layout;
+    Layout layout = graph[id].layout.withoutAxes(sum);
     layout.sum = sum;
     return mesh.write(layout);
   }
@@ -122,7 +123,8 @@ struct PropagateShardings : ulsc::impl::PropagateShardingsPassBase<PropagateShar
       return signalPassFailure();
     Propagation(graph, mesh, cost).run();
     recordConflicts(graph, mesh, cost);
-    PendingReductions pending(graph, mesh, cost, getDataAxes(module, mesh));
+    PendingReductions pending(graph, mesh, cost, getDataAxes(module, mesh),
+                              getSequenceAxes(module, mesh));
     pending.run();
     Writer writer(graph, pending, mesh);
     for (FunctionOpInterface function : graph.getFunctions())
@@ -133,6 +135,14 @@ struct PropagateShardings : ulsc::impl::PropagateShardingsPassBase<PropagateShar
     SmallVector<StringAttr> axes;
     if (auto batch = module->getAttrOfType<DictionaryAttr>("uls.batch"))
       if (auto list = batch.getAs<ArrayAttr>("data_axes"))
+        llvm::append_range(axes, list.getAsRange<StringAttr>());
+    return mesh.getMask(axes);
+  }
+
+  static AxisMask getSequenceAxes(ModuleOp module, const Mesh &mesh) {
+    SmallVector<StringAttr> axes;
+    if (auto rules = module->getAttrOfType<DictionaryAttr>("uls.rules"))
+      if (auto list = rules.getAs<ArrayAttr>("seq"))
         llvm::append_range(axes, list.getAsRange<StringAttr>());
     return mesh.getMask(axes);
   }

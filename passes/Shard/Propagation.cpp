@@ -137,25 +137,30 @@ bool Propagation::extend(const Edge &edge, int64_t id, const dist::TensorFactors
         break;
       have.push_back(axis);
       recordOrigin(edge, id, axis);
+      if (const Origin *origin = node.getOrigin(axis))
+        node.layout.weaken(d, origin->priority);
       changed = true;
     }
   }
   return changed;
 }
 
-/// The annotation is that of any other tensor of the op that has the axis.
+/// The annotation is that of another tensor of the op that has the axis, one of the strongest
+/// priority.
 void Propagation::recordOrigin(const Edge &edge, int64_t id, uint8_t axis) {
   const Origin *source = nullptr;
   forEachTensor(edge, [&](int64_t other, const dist::TensorFactors &) {
-    if (!source && other != id)
-      source = graph[other].getOrigin(axis);
+    const Origin *origin = other == id ? nullptr : graph[other].getOrigin(axis);
+    if (origin && (!source || origin->priority < source->priority))
+      source = origin;
   });
   if (!source)
     return;
   Origin origin{axis, source->annotation,
                 ("by " + edge.op->getName().getStringRef() + " at " +
                  dist::describeLocation(edge.op->getLoc()))
-                    .str()};
+                    .str(),
+                source->priority};
   graph[id].origins.push_back(std::move(origin));
 }
 

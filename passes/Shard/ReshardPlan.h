@@ -26,7 +26,7 @@ struct ReshardStep {
 };
 
 struct ReshardPlan {
-  llvm::SmallVector<ReshardStep> steps;
+  llvm::SmallVector<ReshardStep, 2> steps;
   double cost = 0.0;
 };
 

@@ -95,7 +95,9 @@ static dist::ShardingRule identityRule(RankedTensorType type) {
 void ShardingGraph::linkCall(uls::CallOp op) {
   auto block = symbols.lookupNearestSymbolFrom<uls::BlockOp>(op, op.getCalleeAttr());
   for (auto [i, operand] : llvm::enumerate(op.getArguments()))
-    unite(find(operand), find(block.getEntry().getArgument(i)));
+    // Each callee has indices as it needs them: they are counted, not moved.
+    if (!operand.getDefiningOp<uls::IotaOp>())
+      unite(find(operand), find(block.getEntry().getArgument(i)));
   for (int64_t i = 0; i < block.getNumPrimalResults(); ++i)
     unite(find(op.getResult(i)), findResult(block, i));
 }

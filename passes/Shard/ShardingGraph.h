@@ -22,6 +22,8 @@ struct Origin {
   std::string annotation;
   /// The op along which propagation brought it; empty at the annotation itself.
   std::string edge;
+  /// User priority, 0 being the strongest.
+  uint8_t priority = 0;
 };
 
 /// A class of values with one layout: a block argument or result with what call sites pass and
@@ -67,7 +69,7 @@ public:
   int64_t findResult(mlir::Operation *function, unsigned index);
   Node &operator[](int64_t id) { return nodes[id]; }
   llvm::MutableArrayRef<Edge> getEdges() { return edges; }
-  int64_t getNumRounds() const { return priorities.size() + 1; }
+  int64_t getNumRounds() const { return priorities.size(); }
   /// `isFinal`: propagation is over, tensors take no more axes.
   OpTensors getTensors(const Edge &edge, bool isFinal);
   /// The functions that are sharded, callees before callers.
@@ -104,7 +106,8 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> values;
   llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, int64_t> functionResults;
   std::vector<Edge> edges;
-  llvm::SmallVector<int64_t> priorities;
+  /// Those of annotations, strongest first: a round of propagation each.
+  llvm::SmallVector<int64_t> priorities{0};
 };
 
 } // namespace ulsc::shard

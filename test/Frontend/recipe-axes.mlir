@@ -10,7 +10,16 @@
 
 // Ranks that would all do the same are refused, whatever rule names their axis.
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/seq.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=SEQ
-// SEQ: seq.json:1:{{[0-9]+}}: error: a rule for seq (sequence sharding) is not supported yet; take it out, or distribute another axis over tp, as batch or mlp
+// SEQ: seq.json:1:{{[0-9]+}}: error: rule seq→tp (recipe line 1) cuts the sequence over tp, which no rule for heads, mlp or vocab names; sequence parallelism goes with tensor parallelism: add tp to the strategy, as in tp+sp
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2,tp=2 --strategy ddp+sp --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ALONE
+// ALONE: error: rule seq→tp (strategy sp) cuts the sequence over tp, which no rule for heads, mlp or vocab names; sequence parallelism goes with tensor parallelism: add tp to the strategy, as in tp+sp
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2,tp=2 --recipe %t/seq-data.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=DATA
+// DATA: seq-data.json:1:{{[0-9]+}}: error: rule seq→dp (recipe line 1) and rule batch→dp (strategy ddp) both cut the activations over dp; take one of them out
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 9 --batch 8 --mesh tp=2 --strategy tp+sp --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=LENGTH
+// LENGTH: error: 1 size is not divisible by the mesh: seq = 9 by tp=2 (--seq, rule seq→tp (strategy sp)); legal for tp: 1
+// A mesh without tensor parallelism has no use for it.
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2 --strategy ddp+sp --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=NEEDS
+// NEEDS: error: strategy sp needs the mesh axis tp, which the mesh lacks; add tp=1 or more to the mesh, or take sp out
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/experts.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=EXPERTS
 // EXPERTS: experts.json:1:{{[0-9]+}}: warning: the rule for experts touches nothing
 // EXPERTS: experts.json:1:{{[0-9]+}}: error: mesh axis tp=2 cuts no parameter and not the batch (rule experts→tp (recipe line 1)), so that its ranks would all do the same
@@ -19,7 +28,7 @@
 
 // What a recipe says is named at its place there, not as the command line's.
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/strategy.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=STRATEGY
-// STRATEGY: strategy.json:2:2: error: strategy sp (sequence parallelism) is not supported yet
+// STRATEGY: strategy.json:2:2: error: strategy cp (context parallelism) is not supported yet
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/mesh.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=MESH
 // MESH: mesh.json:2:2: error: mesh axis pp (pipeline parallelism) is not supported yet
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/order.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ORDER
@@ -41,6 +50,9 @@
 // UNMATCHED: unmatched.json:3:{{[0-9]+}}: error: "*.wieght" matches no parameter; did you mean *.weight
 // UNMATCHED: unmatched.json:4:{{[0-9]+}}: error: "model.layers.*.mlp.up.weight" matches no parameter; did you mean model.layers.*.mlp.up_proj.weight
 
+//--- seq-data.json
+{"strategy": "ddp+tp", "rules": {"seq": "dp"}}
+
 //--- unmatched.json
 {"mesh": {"tp": 2},
  "sharding": [{"match": "model.embed_token.weight", "dims": ["tp", null]}],
@@ -54,7 +66,7 @@
 {"mesh": {"tp": 2}, "rules": {"heads": "tp"}, "sharding": [{"match": "*", "dims": {}}]}
 //--- strategy.json
 {"mesh": {"dp": 2},
- "strategy": "sp"}
+ "strategy": "cp"}
 //--- mesh.json
 {"description": "pipeline",
  "mesh": {"pp": 2}}

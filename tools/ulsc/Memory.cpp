@@ -35,10 +35,6 @@ static bool isKnown(const memory::StateStrategy &strategy) {
 static std::string findWhyStateOnly(const Arguments &arguments, const MemoryRequest &request) {
   if (request.strategy && !isKnown(*request.strategy))
     return "the compiler cannot compile strategy " + request.strategy->name.str() + " yet";
-  for (StringRef name : {"grad-dtype", "master-dtype", "moment-dtype", "reduce-dtype"})
-    if (!isCompileOption(name) && arguments.has(name) && arguments.get(name) != "f32" &&
-        !(name == "master-dtype" && request.dtypes.stored == memory::Dtype::F32))
-      return "the compiler does not take --" + name.str() + " " + arguments.get(name) + " yet";
   if (!arguments.has("seq") && !arguments.has("batch"))
     return "they need --seq N and --batch N";
   return {};

@@ -17,7 +17,8 @@ namespace ulsc::cost {
 double countFlops(mlir::Operation *op);
 
 /// Microseconds of one execution on one device: what the peak rate or the memory's bandwidth allow,
-/// whichever is less. Views and constants take no time.
+/// whichever is less. Views and constants take no time, collectives what the mesh that they name
+/// takes.
 double predictUs(mlir::Operation *op, const Cluster &cluster);
 
 /// Microseconds of one execution of a collective on its mesh.

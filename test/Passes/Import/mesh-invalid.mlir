@@ -18,10 +18,10 @@
 // DEVICES: error: {{.*}}the mesh has 4 devices, but --devices says 8
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2,tp=2 mesh-order=tp" 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: error: {{.*}}the mesh order "tp" must name each axis of the mesh once, as in dp,tp
-// RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=sp" 2>&1 | FileCheck %s --check-prefix=LATER
-// LATER: error: {{.*}}strategy sp (sequence parallelism) is not supported yet; supported are fsdp, ddp, hsdp, tp, zero1, zero2, zero3, joined by +
+// RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=cp" 2>&1 | FileCheck %s --check-prefix=LATER
+// LATER: error: {{.*}}strategy cp (context parallelism) is not supported yet; supported are fsdp, ddp, hsdp, sp, tp, zero1, zero2, zero3, joined by +
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=dpp" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: error: {{.*}}strategy "dpp" is unknown; supported are fsdp, ddp, hsdp, tp, zero1, zero2, zero3, joined by +; did you mean ddp
+// UNKNOWN: error: {{.*}}strategy "dpp" is unknown; supported are fsdp, ddp, hsdp, sp, tp, zero1, zero2, zero3, joined by +; did you mean ddp
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=ddp+tp" 2>&1 | FileCheck %s --check-prefix=NEEDS
 // NEEDS: error: {{.*}}strategy tp needs the mesh axis tp, which the mesh lacks
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2,tp=2 strategy=tp" 2>&1 | FileCheck %s --check-prefix=UNUSED

@@ -4,12 +4,12 @@
 // RUN: ulsc-opt %s --ulsc-cut-joint-blocks=recompute=selective:act | FileCheck %s --check-prefix=ACT
 // RUN: ulsc-opt %s --ulsc-cut-joint-blocks=recompute=selective:attn | FileCheck %s --check-prefix=ATTN
 // RUN: ulsc-opt %s --ulsc-cut-joint-blocks=recompute=selective | FileCheck %s --check-prefix=ALL
-// RUN: ulsc-opt %s --ulsc-cut-joint-blocks=recompute=selective:act,norm,attn | FileCheck %s --check-prefix=ALL
+// RUN: ulsc-opt %s --ulsc-cut-joint-blocks=recompute=selective:act,norm,gather,attn | FileCheck %s --check-prefix=ALL
 // The default leaves attention.
 // RUN: ulsc-opt %s --ulsc-cut-joint-blocks | FileCheck %s --check-prefix=DEFAULT
-// RUN: ulsc-opt %s --ulsc-cut-joint-blocks=recompute=selective:norm,act | FileCheck %s --check-prefix=DEFAULT
+// RUN: ulsc-opt %s --ulsc-cut-joint-blocks=recompute=selective:norm,act,gather | FileCheck %s --check-prefix=DEFAULT
 
-// All policies keep the query, whose own computation is a contraction, and none repeats a contraction or a collective.
+// All policies keep the query, whose own computation is a contraction, and none repeats a contraction.
 // A reshape is free: only one side of it is kept.
 
 // NONE: module attributes {dist.partitioned, uls.recompute = "none"}
@@ -68,7 +68,7 @@
 // ALL-NOT: dist.all_reduce
 // ALL: uls.yield
 
-// DEFAULT: module attributes {dist.partitioned, uls.recompute = "selective:norm,act"}
+// DEFAULT: module attributes {dist.partitioned, uls.recompute = "selective:norm,act,gather"}
 // DEFAULT-LABEL: uls.block @b.fwd
 // DEFAULT: %[[Q:.*]] = uls.einsum "bse,ef->bsf" %{{[^,]*}}, %arg3
 // DEFAULT: %[[O:.*]], %[[LSE:.*]] = uls.attention

@@ -5,7 +5,7 @@
 // RUN: not ulsc-opt %s --ulsc-repeat-forward=recompute=ful 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not ulsc-opt %s --ulsc-cut-joint-blocks=recompute=ful 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not ulsc-opt %s --ulsc-schedule-pipeline=recompute=ful 2>&1 | FileCheck %s --check-prefix=NAME
-// NAME: error: recompute is "ful", expected none, selective, selective:attn,norm,act, full, full:group=K or full:layers=N; did you mean full
+// NAME: error: recompute is "ful", expected none, selective, selective:attn,norm,act,gather, full, full:group=K or full:layers=N; did you mean full
 
 module attributes {dist.partitioned} {
 uls.block @b(%x: tensor<4xf32>, %dy: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)

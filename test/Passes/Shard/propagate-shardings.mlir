@@ -71,10 +71,10 @@ uls.block @split_heads(%x: tensor<8x64xf32> {dist.sharding = #dist.sharding<@mes
   %0 = uls.reshape %x : tensor<8x64xf32> -> tensor<8x4x16xf32>
   uls.yield %0 : tensor<8x4x16xf32>
 }
-// User priority 0 reaches the product before the unprioritised annotation of the other operand does.
+// A priority weaker than 0, which is meant where none is written, has its say later and gives way, whatever takes less time.
 // CHECK-LABEL: uls.block @priority
-uls.block @priority(%x: tensor<8x64xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>},
-                    %y: tensor<8x64xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}p0]>}) -> (tensor<8x64xf32>) {
+uls.block @priority(%x: tensor<8x64xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}p1, {}]>},
+                    %y: tensor<8x64xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>}) -> (tensor<8x64xf32>) {
   // CHECK: uls.mul {{.*}}dist.conflicts = ["operand 0 dimension 0 gives up tp (pin of argument 0 of @priority)"]{{.*}}{{\[}}{}, {"tp"}]
   %0 = uls.mul %x, %y : tensor<8x64xf32>, tensor<8x64xf32>
   uls.yield %0 : tensor<8x64xf32>

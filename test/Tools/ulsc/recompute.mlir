@@ -1,10 +1,10 @@
 // What is wrong with a policy is told before anything is compiled.
 // RUN: not ulsc compile m.json --recompute selectve --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=NAME
-// NAME: error: --recompute is "selectve", expected none, selective, selective:attn,norm,act, full, full:group=K or full:layers=N; did you mean selective
+// NAME: error: --recompute is "selectve", expected none, selective, selective:attn,norm,act,gather, full, full:group=K or full:layers=N; did you mean selective
 // RUN: not ulsc compile m.json --recompute none:attn --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: --recompute is "none:attn", expected nothing after none
 // RUN: not ulsc compile m.json --recompute selective:norms --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=KIND
-// KIND: error: --recompute is "selective:norms", where "norms" is no kind of op, expected a list of attn, norm, act; did you mean norm
+// KIND: error: --recompute is "selective:norms", where "norms" is no kind of op, expected a list of attn, norm, act, gather; did you mean norm
 // RUN: not ulsc compile m.json --recompute selective: --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=EMPTY
 // EMPTY: error: --recompute is "selective:", where "" is no kind of op, expected a list of attn, norm, act
 // RUN: not ulsc compile m.json --recompute full:groups=2 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=KEY
@@ -41,7 +41,7 @@
 // DEFAULT-NEXT: "calls": 2,
 // DEFAULT-NEXT: "saved_bytes": 395264
 // DEFAULT: "flops_per_step": 0,
-// DEFAULT-NEXT: "policy": "selective:norm,act",
+// DEFAULT-NEXT: "policy": "selective:norm,act,gather",
 // RUN: ulsc explain %S/../../golden/llama --seq 32 --batch 8 --mesh dp=2,tp=2 --recompute full:layers=2,group=1 --report %t/full.json | FileCheck %s --check-prefix=EXPLAIN
 // EXPLAIN: all_reduce tp recompute 2 {{.*}} model.layers.*.self_attn.o_proj
 // EXPLAIN-NOT: recompute

@@ -128,6 +128,41 @@ static void drawStorage(ModuleOp module, uint64_t seed) {
   module->setAttr(uls::UlsDialect::kStorageAttrName, storage.getDictionary(module.getContext()));
 }
 
+/// Cuts what blocks hand on along the sequence over an axis that is no data axis, after all else has
+/// had its say or not, or leaves it.
+static void drawSequence(ModuleOp module, uint64_t seed) {
+  auto batch = module->getAttrOfType<DictionaryAttr>("uls.batch");
+  auto data = batch ? batch.getAs<ArrayAttr>("data_axes") : ArrayAttr();
+  auto mesh = *module.getOps<dist::MeshOp>().begin();
+  Builder builder(module.getContext());
+  SmallVector<StringAttr> axes;
+  for (dist::MeshAxisAttr axis : mesh.getMesh().getAxes())
+    if (StringAttr name = builder.getStringAttr(axis.getName());
+        !data || !llvm::is_contained(data, name))
+      axes.push_back(name);
+  if (axes.empty() || seed % 3 == 0)
+    return;
+  StringAttr axis = axes[seed / 3 % axes.size()];
+  auto makeDim = [&](ArrayRef<StringAttr> axes, int64_t priority) {
+    return dist::DimShardingAttr::get(module.getContext(), axes, /*isOpen=*/true, priority);
+  };
+  for (auto block : module.getOps<uls::BlockOp>())
+    for (BlockArgument argument : block.getEntry().getArguments()) {
+      auto type = llvm::dyn_cast<RankedTensorType>(argument.getType());
+      if (!type || type.getRank() != 3 || !llvm::isa<FloatType>(type.getElementType()) ||
+          block.getArgAttr(argument.getArgNumber(), "uls.parameter") ||
+          type.getDimSize(1) % *mesh.getMesh().getAxisSize(axis) != 0)
+        continue;
+      block.setArgAttr(
+          argument.getArgNumber(), dist::DistDialect::kShardingAttrName,
+          dist::ShardingAttr::get(module.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                                  {makeDim({}, 0), makeDim(axis, seed / 3 % 2), makeDim({}, 0)}, {},
+                                  {}, {}));
+    }
+  module->setAttr("uls.rules", builder.getDictionaryAttr(builder.getNamedAttr(
+                                   "seq", builder.getArrayAttr({axis}))));
+}
+
 /// All-reduces of numbers about the whole step.
 static int64_t countScalarReductions(ModuleOp module) {
   int64_t count = 0;
@@ -158,6 +193,7 @@ TEST_P(Property, PartitionedStepComputesTheSame) {
                                         options.control.stopRequested.end(), 0.0);
   OwningOpRef<ModuleOp> module = source->clone();
   drawStorage(*module, GetParam());
+  drawSequence(*module, GetParam());
   ASSERT_TRUE(succeeded(run(*module, "ulsc-shard-pipeline")));
   print("sharded", *module);
   for (StringRef stage : {"partition", "schedule"}) {
