@@ -16,10 +16,11 @@ def PropagateShardingsPass : Pass<"ulsc-propagate-shardings", "::mlir::ModuleOp"
     fixpoint. They start at the parameters' storage shardings, at the batch dimension of tokens and targets, at
     argument attributes `dist.sharding` and at `dist.reshard`. A block argument or result lies alike at every call; cotangents lie as their
     primals. Order: user priority, elementwise ops before others, what is not contradicted before conflicts. Conflicts are decided
-    by predicted time; the loser is a remark and an entry of the op's `dist.conflicts`.
+    by user priority, then by predicted time; the loser is a remark and an entry of the op's `dist.conflicts`.
 
     Then decides how long sums stay pending: as long as every use is linear in them, and gradients of parameters and scalar results of
-    blocks over data axes until the step reduces them.
+    blocks over data axes until the step reduces them; gradients over axes of the sequence, too (`seq` of the module's `uls.rules`). Axes of a pending
+    sum that are to shard the value are not among its dimensions' until it is scattered.
 
     Requires: a `dist.mesh` (without one, a mesh of one device is made).
     Changes: attributes only.
