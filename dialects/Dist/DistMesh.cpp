@@ -1,4 +1,5 @@
-//===- DistMesh.cpp - Arithmetic of mesh axes and their parts ----------------------------------===//
+//===- DistMesh.cpp - Arithmetic of mesh axes and their parts
+//----------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -124,9 +125,8 @@ std::optional<SmallVector<StringAttr>> MeshAttr::getMinorAxes(ArrayRef<StringAtt
     }
     if (size % ranks != 0)
       return std::nullopt;
-    minor.push_back(
-        StringAttr::get(getContext(), axis.getValue() + ":(" + Twine(size / ranks) + ")" +
-                                          Twine(ranks)));
+    minor.push_back(StringAttr::get(getContext(), axis.getValue() + ":(" + Twine(size / ranks) +
+                                                      ")" + Twine(ranks)));
     ranks = 1;
   }
   if (ranks != 1)

@@ -67,7 +67,8 @@ struct ParameterGroup {
 /// The mesh axes over which each kind of storage is split, block by block (ZeRO), and what travels
 /// together.
 struct Storage {
-  /// The kinds, from the first that is split to the last. The names are also those of `uls.storage`.
+  /// The kinds, from the first that is split to the last. The names are also those of
+  /// `uls.storage`.
   static constexpr llvm::StringLiteral kKinds[] = {"optimizer", "gradients", "parameters"};
 
   AxisNames optimizer, gradients, parameters;

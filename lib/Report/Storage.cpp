@@ -159,8 +159,9 @@ json::Object report::makeStorage(ModuleOp module) {
   if (splitsAll)
     object["reshard_after_forward"] =
         kept && reshards ? json::Value(kept.getInt()) : json::Value(reshards);
-  addTravels(module,
-             {splitsAll ? microbatches * (reshards ? 2 : 1) : 1, splitsGradients ? microbatches : 1},
-             object);
+  addTravels(
+      module,
+      {splitsAll ? microbatches * (reshards ? 2 : 1) : 1, splitsGradients ? microbatches : 1},
+      object);
   return object;
 }

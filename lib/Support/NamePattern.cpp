@@ -1,4 +1,5 @@
-//===- NamePattern.cpp - Names of parameters and modules, and patterns of them -----------------===//
+//===- NamePattern.cpp - Names of parameters and modules, and patterns of them
+//-----------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //

@@ -48,8 +48,8 @@ std::string ReshardPolicy::findProblem(ArrayRef<std::pair<std::string, int64_t>>
   int64_t nearest = *llvm::min_element(legal, [&](int64_t a, int64_t b) {
     return std::abs(double(a) - double(*ranks)) < std::abs(double(b) - double(*ranks));
   });
-  std::string list = llvm::join(
-      llvm::map_range(legal, [](int64_t count) { return std::to_string(count); }), ", ");
+  std::string list =
+      llvm::join(llvm::map_range(legal, [](int64_t count) { return std::to_string(count); }), ", ");
   return found + "expected a number of neighbours among the ranks that store parameters (" +
          llvm::join(texts, " × ") + "): one of " + list + "; the nearest is " +
          std::to_string(nearest);

@@ -20,7 +20,7 @@ std::string communication::reasonOf(const std::string &kind, const std::vector<s
   return kind + " " + json(axes).dump() + " " + phase + ": " + cause;
 }
 
-static std::string reasonOf(const json &entry) {
+static std::string reasonOfEntry(const json &entry) {
   return reasonOf(entry.at("kind"), entry.at("axes"), entry.at("phase"), entry.at("cause"));
 }
 
@@ -43,7 +43,7 @@ static TrafficByReason counted(const std::filesystem::path &file, const json &ma
   TrafficByReason traffic;
   json document = readJson(file);
   for (const auto &[identifier, entry] : document.at("collectives").items()) {
-    Traffic &sum = traffic[reasonOf(manifest.at("collectives").at(std::stoul(identifier)))];
+    Traffic &sum = traffic[reasonOfEntry(manifest.at("collectives").at(std::stoul(identifier)))];
     sum.count += entry.at("calls").get<int64_t>();
     sum.bytes += entry.at("bytes").get<int64_t>();
   }
@@ -53,7 +53,7 @@ static TrafficByReason counted(const std::filesystem::path &file, const json &ma
 TrafficByReason communication::reported(const json &report, int64_t steps) {
   TrafficByReason traffic;
   for (const json &entry : report.at("collectives")) {
-    Traffic &sum = traffic[reasonOf(entry)];
+    Traffic &sum = traffic[reasonOfEntry(entry)];
     int64_t calls = entry.at("count_per_step").get<int64_t>() * steps;
     sum.count += calls;
     sum.bytes += calls * entry.at("bytes").get<int64_t>();

@@ -28,6 +28,11 @@ struct Case {
   int ranks() const { return int(dp * tp); }
 };
 
+inline std::ostream &operator<<(std::ostream &stream, const Case &c) {
+  return stream << c.model << " " << c.mesh() << " " << c.strategy << ", " << c.microbatches
+                << " microbatches";
+}
+
 /// The program of a case, and its report in `report`.
 std::filesystem::path compileCase(const Case &c, std::filesystem::path &report);
 

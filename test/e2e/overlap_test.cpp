@@ -42,6 +42,10 @@ struct Case {
   }
 };
 
+std::ostream &operator<<(std::ostream &stream, const Case &c) {
+  return stream << c.microbatches << " microbatches, reshard after forward " << c.reshard;
+}
+
 class Overlap : public testing::TestWithParam<Case> {};
 
 /// A gather of parameters, the call that waits for it and the call ahead of that, by their lines in
@@ -106,10 +110,8 @@ TEST_P(Overlap, StartsAheadInTheModule) {
   Outcome outcome = run(command);
   ASSERT_EQ(outcome.exitCode, 0) << outcome.output;
   std::vector<ModuleGather> gathers = readGathers(module);
-  // Embedding, two layers and head, and the layers for their backward, in the last microbatch;
-  // those before it are in one loop.
-  size_t perMicrobatch = c.reshard == "false" ? 4 : 6;
-  ASSERT_EQ(gathers.size(), perMicrobatch * (c.microbatches == "1" ? 1 : 2));
+  // Embedding, two layers and head, and the layers for their backward: microbatches are a loop.
+  EXPECT_EQ(gathers.size(), size_t(c.reshard == "false" ? 4 : 6));
   for (const ModuleGather &gather : gathers) {
     ASSERT_NE(gather.call, 0);
     if (gather.callee != "embed.fwd")

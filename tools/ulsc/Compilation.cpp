@@ -193,7 +193,9 @@ bool Compilation::readOptions() {
   if (!dropout->empty())
     importOptions.dropout = *dropout == "on";
   optimizer = *chosen;
-  stageOptions.options["scheduled"] = "reshard-after-forward=" + (arguments.has("reshard-after-forward") ? arguments.get("reshard-after-forward") : "true");
+  stageOptions.options["scheduled"] =
+      "reshard-after-forward=" +
+      (arguments.has("reshard-after-forward") ? arguments.get("reshard-after-forward") : "true");
   if (!recompute.empty() && !memoryLimit)
     stageOptions.options["scheduled"] += " recompute=" + recompute;
   dumpDirectory = arguments.get("dump-dir");
