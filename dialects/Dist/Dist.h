@@ -21,6 +21,29 @@
 
 #include "dialects/Dist/DistDialect.h.inc"
 #include "dialects/Dist/DistEnums.h.inc"
+
+namespace ulsc::dist {
+
+/// A mesh axis or a part of it.
+struct AxisPart {
+  /// Of the whole axis, from major to minor.
+  unsigned position;
+  int64_t size;
+  /// Ranks of the axis behind the part: neighbours along the part are so far from one another.
+  int64_t minor;
+
+  int64_t getCoordinate(int64_t onAxis) const { return onAxis / minor % size; }
+};
+
+/// The axis that `text` names or names a part of: `dp` of `dp` and of `dp:(2)4`.
+llvm::StringRef getWholeAxis(llvm::StringRef text);
+
+/// How many ranks parts of axes may join that take the minor axes first, for axes of `sizes` from
+/// major to minor: from 1 to their product, ascending.
+llvm::SmallVector<int64_t> getMinorRankCounts(llvm::ArrayRef<int64_t> sizes);
+
+} // namespace ulsc::dist
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Dist/DistAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES

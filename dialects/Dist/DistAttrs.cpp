@@ -69,73 +69,6 @@ LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-std::optional<unsigned> MeshAttr::getAxisPosition(StringRef axis) const {
-  for (auto [i, candidate] : llvm::enumerate(getAxes()))
-    if (candidate.getName() == axis)
-      return i;
-  return std::nullopt;
-}
-
-std::optional<int64_t> MeshAttr::getAxisSize(StringRef axis) const {
-  std::optional<unsigned> position = getAxisPosition(axis);
-  if (!position)
-    return std::nullopt;
-  return getAxes()[*position].getSize();
-}
-
-int64_t MeshAttr::getDeviceCount() const {
-  int64_t count = 1;
-  for (MeshAxisAttr axis : getAxes())
-    count *= axis.getSize();
-  return count;
-}
-
-int64_t MeshAttr::getSize(ArrayRef<StringAttr> axes) const {
-  int64_t size = 1;
-  for (StringAttr axis : axes)
-    size *= *getAxisSize(axis);
-  return size;
-}
-
-SmallVector<int64_t> MeshAttr::getCoordinates(int64_t rank) const {
-  SmallVector<int64_t> coordinates(getAxes().size());
-  for (int64_t i = getAxes().size() - 1; i >= 0; --i) {
-    coordinates[i] = rank % getAxes()[i].getSize();
-    rank /= getAxes()[i].getSize();
-  }
-  return coordinates;
-}
-
-int64_t MeshAttr::getPosition(int64_t rank, ArrayRef<StringAttr> axes) const {
-  SmallVector<int64_t> coordinates = getCoordinates(rank);
-  int64_t position = 0;
-  for (StringAttr axis : axes) {
-    unsigned i = *getAxisPosition(axis);
-    position = position * getAxes()[i].getSize() + coordinates[i];
-  }
-  return position;
-}
-
-SmallVector<int64_t> MeshAttr::getGroup(int64_t rank, ArrayRef<StringAttr> axes) const {
-  SmallVector<int64_t> strides(getAxes().size(), 1);
-  for (int64_t i = int64_t(getAxes().size()) - 2; i >= 0; --i)
-    strides[i] = strides[i + 1] * getAxes()[i + 1].getSize();
-  SmallVector<int64_t> coordinates = getCoordinates(rank);
-  int64_t base = rank;
-  for (StringAttr axis : axes)
-    base -= coordinates[*getAxisPosition(axis)] * strides[*getAxisPosition(axis)];
-  SmallVector<int64_t> group{base};
-  for (StringAttr axis : axes) {
-    unsigned position = *getAxisPosition(axis);
-    SmallVector<int64_t> next;
-    for (int64_t start : group)
-      for (int64_t i = 0; i < getAxes()[position].getSize(); ++i)
-        next.push_back(start + i * strides[position]);
-    group = std::move(next);
-  }
-  return group;
-}
-
 //===---------------------------------------------------------------------------------------===//
 // Syntax of shardings
 //===---------------------------------------------------------------------------------------===//
@@ -340,7 +273,7 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << shape.size();
   llvm::StringSet<> seen;
   auto checkAxis = [&](StringAttr axis) -> LogicalResult {
-    if (!mesh.getAxisSize(axis))
+    if (!mesh.getAxisPosition(axis))
       return emitError() << "axis \"" << axis.getValue() << "\" is not on the mesh " << mesh;
     if (!seen.insert(axis.getValue()).second)
       return emitError() << "axis \"" << axis.getValue() << "\" is used twice in one sharding";

@@ -37,15 +37,20 @@ def Dist_Mesh : Dist_Attr<"Mesh", "mesh"> {
   let description = [{
     The axes of a mesh. Ranks are row-major: the last axis is the one whose neighbours have consecutive ranks.
 
+    Collectives, `dist.local_slice` and `dist.axis_index` may name a part of an axis: `dp:(2)4` is the part of 4 ranks behind a major one
+    of 2. Of an axis of 8 ranks it joins ranks 0 to 3, and 4 to 7; what is left of a larger axis is minor to it. Shardings name whole axes.
+
     Example: `<["dp"=2, "tp"=4]>`
   }];
   let parameters = (ins ArrayRefParameter<"MeshAxisAttr">:$axes);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Size of `axis`, or nothing when the mesh has no such axis.
+    /// The part of an axis that `text` names, or nothing when the mesh has no such axis or it has no such part.
+    std::optional<::ulsc::dist::AxisPart> findAxis(llvm::StringRef text) const;
+    /// Size of `axis`, which may be a part of one, or nothing when the mesh has no such axis.
     std::optional<int64_t> getAxisSize(llvm::StringRef axis) const;
-    /// Position of `axis` from major to minor, or nothing.
+    /// Position of the whole axis `axis` from major to minor, or nothing.
     std::optional<unsigned> getAxisPosition(llvm::StringRef axis) const;
     /// Number of devices.
     int64_t getDeviceCount() const;
@@ -57,6 +62,8 @@ def Dist_Mesh : Dist_Attr<"Mesh", "mesh"> {
     int64_t getPosition(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
     /// Ranks that differ from `rank` only along `axes`, ordered row-major over `axes`.
     llvm::SmallVector<int64_t> getGroup(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes) const;
+    /// The minor part of `axes` that joins `ranks` ranks; nothing where no part has so many (`getMinorRankCounts`).
+    std::optional<llvm::SmallVector<mlir::StringAttr>> getMinorAxes(llvm::ArrayRef<mlir::StringAttr> axes, int64_t ranks) const;
   }];
 }
 

@@ -30,8 +30,8 @@ static LogicalResult verifyOperandsAndAxes(CollectiveOpInterface op) {
                              << op.getOutputs().size() << " results";
   llvm::StringSet<> seen;
   for (StringRef axis : op.getAxes().getAsValueRange<StringAttr>())
-    if (!seen.insert(axis).second)
-      return op->emitOpError() << "names axis \"" << axis << "\" twice";
+    if (!seen.insert(getWholeAxis(axis)).second)
+      return op->emitOpError() << "names axis \"" << getWholeAxis(axis) << "\" twice";
   for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getOutputs()))
     if (tensorType(input).getRank() != tensorType(output).getRank() ||
         tensorType(input).getElementType() != tensorType(output).getElementType())

@@ -43,8 +43,9 @@ def UlsDialect : Dialect {
     /// Dictionary of the module: `optimizer`, `gradients` and `parameters`, the mesh axes over which each is split (ZeRO),
     /// and `origin`, who said so.
     static constexpr llvm::StringLiteral kStorageAttrName = "uls.storage";
-    /// Unit attribute of the module: the backward of a microbatch uses the parameters that its forward gathered.
-    static constexpr llvm::StringLiteral kKeepsGatheredAttrName = "uls.keeps_gathered";
+    /// Integer of the module: among how many ranks what a microbatch's forward gathers lies until its backward; absent
+    /// where it lies as it is stored.
+    static constexpr llvm::StringLiteral kKeptRanksAttrName = "uls.kept_ranks";
   }];
 }
 

@@ -10,6 +10,7 @@
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/ArrayRef.h"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,12 +64,23 @@ struct ParameterGroup {
   mlir::LocationAttr location;
 };
 
-/// The mesh axes over which each kind of storage is split, block by block (ZeRO).
+/// The mesh axes over which each kind of storage is split, block by block (ZeRO), and what travels
+/// together.
 struct Storage {
+  /// The kinds, from the first that is split to the last. The names are also those of
+  /// `uls.storage`.
+  static constexpr llvm::StringLiteral kKinds[] = {"optimizer", "gradients", "parameters"};
+
   AxisNames optimizer, gradients, parameters;
+  /// Patterns of parameters that are units of their own within a block call, with their places.
+  std::vector<std::pair<std::string, mlir::LocationAttr>> units;
   /// `strategy zero1`; empty when nothing is split.
   std::string origin;
   mlir::LocationAttr location;
+
+  /// The axes of `kKinds`, in their order.
+  std::array<AxisNames *, 3> getAxes() { return {&optimizer, &gradients, &parameters}; }
+  std::array<const AxisNames *, 3> getAxes() const { return {&optimizer, &gradients, &parameters}; }
 };
 
 struct Recipe {

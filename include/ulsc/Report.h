@@ -69,7 +69,8 @@ llvm::json::Array makeCollectives(llvm::ArrayRef<CollectiveRow> rows);
 
 /// What moves in a step because state is split (`uls.storage`), of a module of the stage
 /// `scheduled`: the axes, the elements gathered and scattered per step (of whole parameters), and
-/// each parameter that deviates from ZeRO's formula with its reason. Empty where nothing is split.
+/// each parameter that deviates from ZeRO's formula with its reason; and the patterns of units.
+/// Empty where nothing is split and there are no patterns.
 llvm::json::Object makeStorage(mlir::ModuleOp module);
 
 /// What the document of `--report` says of an annotated module: schema, model, mesh, batch.

@@ -76,13 +76,13 @@ std::string Recipe::describe() const {
   text += "\n";
   for (const AxisRule &rule : rules)
     text += "  " + rule.origin + "\n";
-  for (auto &[what, axes] :
-       {std::pair<StringRef, const AxisNames &>("optimizer", storage.optimizer),
-        {"gradients", storage.gradients},
-        {"parameters", storage.parameters}})
-    if (!axes.empty())
-      text += "  storage of " + what.str() + " over " + llvm::join(axes, "+") + " (" +
+  for (auto [what, axes] : llvm::zip_equal(Storage::kKinds, storage.getAxes()))
+    if (!axes->empty())
+      text += "  storage of " + what.str() + " over " + llvm::join(*axes, "+") + " (" +
               storage.origin + ")\n";
+  for (auto &[pattern, location] : storage.units)
+    text += "  unit " + pattern + " (recipe line " +
+            std::to_string(llvm::cast<FileLineColLoc>(location).getLine()) + ")\n";
   for (const Pin &pin : pins)
     text += "  " + pin.origin + "\n";
   return text;
@@ -347,12 +347,9 @@ std::optional<Recipe> Resolver::run() {
     for (auto &entry : pin.named)
       isLegal &= checkAxisNames(pin.location, "the pin of " + pin.match, entry.second);
   }
-  for (auto &[what, axes] :
-       {std::pair<StringRef, AxisNames &>("optimizer", recipe.storage.optimizer),
-        {"gradients", recipe.storage.gradients},
-        {"parameters", recipe.storage.parameters}})
-    if (!axes.empty())
-      isLegal &= checkAxisNames(recipe.storage.location, ("the storage of " + what).str(), axes);
+  for (auto [what, axes] : llvm::zip_equal(Storage::kKinds, recipe.storage.getAxes()))
+    if (!axes->empty())
+      isLegal &= checkAxisNames(recipe.storage.location, ("the storage of " + what).str(), *axes);
   if (!isLegal || !checkSequence() || !checkMeshIsUsed() || !checkStorage(recipe))
     return std::nullopt;
   return std::move(recipe);

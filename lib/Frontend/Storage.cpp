@@ -14,6 +14,30 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::frontend;
 
+/// Reads `["model.layers.*.mlp.*"]`.
+static bool readUnits(const JsonFile &file, const llvm::json::Value &value, Storage &storage) {
+  constexpr StringLiteral path = "/storage/units";
+  storage.units.clear();
+  const llvm::json::Array *list = value.getAsArray();
+  if (!list && !value.getAsNull()) {
+    file.emitError(path) << "\"units\" is " << describeJson(value)
+                         << ", expected a list of name patterns, as [\"model.layers.*.mlp.*\"]";
+    return false;
+  }
+  bool isLegal = true;
+  if (list)
+    for (auto [i, element] : llvm::enumerate(*list)) {
+      std::string place = (path + "/" + Twine(i)).str();
+      if (auto text = element.getAsString()) {
+        storage.units.emplace_back(text->str(), LocationAttr(file.getLocation(place)));
+        continue;
+      }
+      file.emitError(place) << "is " << describeJson(element) << ", expected a text in quotes";
+      isLegal = false;
+    }
+  return isLegal;
+}
+
 bool ulsc::frontend::readStorage(const JsonFile &file, Storage &storage,
                                  const std::string &origin) {
   const llvm::json::Value *value = file.getRoot().getAsObject()->get("storage");
@@ -24,23 +48,29 @@ bool ulsc::frontend::readStorage(const JsonFile &file, Storage &storage,
                                << ", expected an object as in {\"optimizer\": \"dp\"}";
     return false;
   }
-  static const StringRef keys[] = {"optimizer", "gradients", "parameters"};
-  AxisNames *parts[] = {&storage.optimizer, &storage.gradients, &storage.parameters};
-  storage.origin = origin;
-  storage.location = file.getLocation("/storage");
+  SmallVector<StringRef> keys(std::begin(Storage::kKinds), std::end(Storage::kKinds));
+  keys.push_back("units");
   bool isLegal = true;
   for (const std::string &key : file.getKeys("/storage")) {
     std::string path = "/storage/" + key;
-    const auto *known = llvm::find(keys, key);
-    if (known == std::end(keys)) {
+    size_t index = llvm::find(keys, key) - keys.begin();
+    if (index == keys.size()) {
       file.emitError(path) << "\"" << key << "\" is no kind of storage; expected one of "
-                           << llvm::join(ArrayRef(keys), ", ") << suggestNearest(key, keys);
+                           << llvm::join(keys, ", ") << suggestNearest(key, keys);
       isLegal = false;
       continue;
     }
-    AxisNames &axes = *parts[known - keys];
+    const llvm::json::Value &entry = *value->getAsObject()->get(key);
+    if (key == "units") {
+      isLegal &= readUnits(file, entry, storage);
+      continue;
+    }
+    // Units say nothing of how state is split: who does is the origin.
+    storage.origin = origin;
+    storage.location = file.getLocation("/storage");
+    AxisNames &axes = *storage.getAxes()[index];
     axes.clear();
-    isLegal &= readAxes(file, path, *value->getAsObject()->get(key), axes);
+    isLegal &= readAxes(file, path, entry, axes);
   }
   return isLegal;
 }
@@ -51,12 +81,9 @@ bool ulsc::frontend::checkStorage(const Recipe &recipe) {
     return axes.empty() ? std::string("nothing") : llvm::join(axes, "+");
   };
   // What a rank updates must be what it holds the gradient and the state of.
-  std::pair<const AxisNames *, StringRef> order[] = {{&storage.optimizer, "optimizer"},
-                                                     {&storage.gradients, "gradients"},
-                                                     {&storage.parameters, "parameters"}};
-  for (size_t i = 1; i < 3; ++i) {
-    auto [axes, what] = order[i];
-    auto [outer, outerWhat] = order[i - 1];
+  for (size_t i = 1; i < std::size(Storage::kKinds); ++i) {
+    const AxisNames *axes = storage.getAxes()[i], *outer = storage.getAxes()[i - 1];
+    StringRef what = Storage::kKinds[i], outerWhat = Storage::kKinds[i - 1];
     if (axes->empty() || *axes == *outer)
       continue;
     emitError(storage.location) << "\"storage\" splits " << what << " over " << name(*axes)

@@ -6,12 +6,12 @@
 
 #include "ulsc/Report.h"
 
-#include "dialects/Uls/Uls.h"
+#include "dialects/Uls/ParameterFlow.h"
 #include "lib/Report/Parts.h"
+#include "ulsc/Recipe.h"
+#include "ulsc/Support/NamePattern.h"
 
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 #include <map>
 
@@ -51,82 +51,24 @@ private:
   void visit(Operation *op) {
     if (auto gather = llvm::dyn_cast<dist::AllGatherOp>(op)) {
       for (Value input : gather.getInputs())
-        if (StringAttr name = findSource(input))
+        if (StringAttr name = uls::findParameter(input))
           travels[name].gathers += getTimes(op);
     } else if (auto scatter = llvm::dyn_cast<dist::ReduceScatterOp>(op)) {
-      for (Value output : scatter.getOutputs()) {
-        llvm::DenseSet<Value> seen;
-        if (StringAttr name = findTarget(output, seen))
+      for (Value output : scatter.getOutputs())
+        if (StringAttr name = uls::findUpdatedParameter(output))
           travels[name].scatters += getTimes(op);
-      }
     } else if (auto call = llvm::dyn_cast<uls::CallOp>(op);
                call && report::isBackwardPart(call.getCallee())) {
       for (Value operand : call.getArguments())
-        if (StringAttr name = findSource(operand))
+        if (StringAttr name = uls::findParameter(operand))
           travels[name].isUsedBackward = true;
     }
-  }
-
-  /// The parameter that a value is, or is a new value of.
-  static StringAttr findSource(Value value) {
-    while (auto result = llvm::dyn_cast<OpResult>(value)) {
-      Operation *op = result.getOwner();
-      if (auto materialize = llvm::dyn_cast<uls::MaterializeOp>(op))
-        return materialize.getParameterAttr().getAttr();
-      if (auto update = llvm::dyn_cast<uls::UpdateOp>(op))
-        return llvm::cast<StringAttr>(update.getParameters()[result.getResultNumber()]);
-      if (auto wait = llvm::dyn_cast<dist::WaitOp>(op)) {
-        auto start = wait.getHandle().getDefiningOp<dist::StartOp>();
-        value = start.getCollective().getInputs()[result.getResultNumber()];
-      } else if (llvm::isa<uls::SliceOp, uls::ReshapeOp, uls::ConvertOp>(op)) {
-        value = op->getOperand(0);
-      } else {
-        break;
-      }
-    }
-    return {};
-  }
-
-  /// The parameter that a gradient goes to.
-  static StringAttr findTarget(Value value, llvm::DenseSet<Value> &seen) {
-    if (llvm::cast<RankedTensorType>(value.getType()).getRank() == 0 || !seen.insert(value).second)
-      return {};
-    for (OpOperand &use : value.getUses()) {
-      Operation *user = use.getOwner();
-      unsigned index = use.getOperandNumber();
-      if (auto update = llvm::dyn_cast<uls::UpdateOp>(user))
-        return llvm::cast<StringAttr>(update.getParameters()[index]);
-      SmallVector<Value> next;
-      if (auto loop = llvm::dyn_cast<uls::MicrobatchesOp>(user))
-        next = {loop.getResult(index), loop.getBody().getArgument(index + 1)};
-      else if (auto outer = llvm::dyn_cast<uls::MicrobatchesOp>(user->getParentOp());
-               outer && llvm::isa<uls::YieldOp>(user))
-        next = {outer.getResult(index)};
-      else if (auto start = llvm::dyn_cast<dist::StartOp>(user->getParentOp()))
-        next = {llvm::cast<dist::WaitOp>(*start.getHandle().user_begin()).getResult(index)};
-      else if (user->getNumResults() == 1)
-        next = {user->getResult(0)};
-      for (Value other : next)
-        if (StringAttr name = findTarget(other, seen))
-          return name;
-    }
-    return {};
   }
 
   ModuleOp module;
   llvm::MapVector<StringAttr, Travels> travels;
 };
 } // namespace
-
-/// Layers' numbers as `*`.
-static std::string getPattern(StringRef name) {
-  SmallVector<StringRef> parts;
-  name.split(parts, '.');
-  for (StringRef &part : parts)
-    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
-      part = "*";
-  return llvm::join(parts, ".");
-}
 
 static StringRef explain(bool isGather, int64_t count, int64_t expected, const Travels &travels) {
   if (count > expected)
@@ -137,34 +79,40 @@ static StringRef explain(bool isGather, int64_t count, int64_t expected, const T
                                 : "the backward does not need it";
 }
 
-json::Object report::makeStorage(ModuleOp module) {
-  auto storage = module->getAttrOfType<DictionaryAttr>(uls::UlsDialect::kStorageAttrName);
-  auto batch = module->getAttrOfType<DictionaryAttr>(uls::UlsDialect::kBatchAttrName);
-  if (!storage || !batch)
-    return {};
-  json::Object object;
-  auto getAxes = [&](StringRef kind) {
-    json::Array axes;
-    if (auto list = storage.getAs<ArrayAttr>(kind))
-      for (StringRef axis : list.getAsValueRange<StringAttr>())
-        axes.push_back(axis);
-    return axes;
-  };
-  for (StringRef kind : {"optimizer", "gradients", "parameters"})
-    object[kind] = getAxes(kind);
-  int64_t microbatches = batch.getAs<IntegerAttr>("microbatches").getInt();
-  bool splitsGradients = !getAxes("gradients").empty(), splitsAll = !getAxes("parameters").empty();
-  bool reshards = !module->hasAttr(uls::UlsDialect::kKeepsGatheredAttrName);
-  int64_t gathers = splitsAll ? microbatches * (reshards ? 2 : 1) : 1,
-          scatters = splitsGradients ? microbatches : 1, gathered = 0, scattered = 0;
+/// The patterns of `uls.units`, each with the parameters that it is the first to match.
+static json::Array describeUnits(ModuleOp module, ArrayAttr list) {
+  auto patterns = llvm::to_vector(list.getAsValueRange<StringAttr>());
+  std::vector<std::pair<int64_t, int64_t>> sums(patterns.size() + 1);
+  for (auto param : module.getOps<uls::ParamOp>()) {
+    auto &[count, elements] = sums[findFirstMatch(patterns, param.getSymName())];
+    ++count;
+    elements += param.getTensorType().getNumElements();
+  }
+  json::Array units;
+  for (auto [pattern, sum] : llvm::zip_first(patterns, sums))
+    units.push_back(
+        json::Object{{"match", pattern}, {"parameters", sum.first}, {"elements", sum.second}});
+  return units;
+}
+
+namespace {
+/// How often a step should move each parameter.
+struct Formula {
+  int64_t gathers, scatters;
+};
+} // namespace
+
+/// Sums over all parameters, and which of them deviate.
+static void addTravels(ModuleOp module, const Formula &formula, json::Object &object) {
+  int64_t gathered = 0, scattered = 0;
   std::map<std::pair<std::string, bool>, json::Object> deviations;
   for (auto &[name, travel] : TravelCounter(module).count()) {
     gathered += travel.gathers * travel.elements;
     scattered += travel.scatters * travel.elements;
-    std::string pattern = getPattern(name.getValue());
+    std::string pattern = getLayerPattern(name.getValue());
     for (bool isGather : {true, false}) {
       int64_t count = isGather ? travel.gathers : travel.scatters,
-              expected = isGather ? gathers : scatters;
+              expected = isGather ? formula.gathers : formula.scatters;
       if (count == expected || !travel.isTrained)
         continue;
       deviations.try_emplace(
@@ -182,5 +130,38 @@ json::Object report::makeStorage(ModuleOp module) {
   for (auto &[key, deviation] : deviations)
     list.push_back(std::move(deviation));
   object["deviations"] = std::move(list);
+}
+
+json::Object report::makeStorage(ModuleOp module) {
+  auto storage = module->getAttrOfType<DictionaryAttr>(uls::UlsDialect::kStorageAttrName);
+  auto batch = module->getAttrOfType<DictionaryAttr>(uls::UlsDialect::kBatchAttrName);
+  auto units = module->getAttrOfType<ArrayAttr>(uls::kUnitsAttrName);
+  if (!batch || (!storage && !units))
+    return {};
+  json::Object object;
+  auto getAxes = [&](StringRef kind) {
+    json::Array axes;
+    if (auto list = storage ? storage.getAs<ArrayAttr>(kind) : ArrayAttr())
+      for (StringRef axis : list.getAsValueRange<StringAttr>())
+        axes.push_back(axis);
+    return axes;
+  };
+  for (StringRef kind : Storage::kKinds)
+    object[kind] = getAxes(kind);
+  if (units)
+    object["units"] = describeUnits(module, units);
+  if (!storage)
+    return object;
+  int64_t microbatches = batch.getAs<IntegerAttr>("microbatches").getInt();
+  bool splitsGradients = !getAxes("gradients").empty(), splitsAll = !getAxes("parameters").empty();
+  auto kept = module->getAttrOfType<IntegerAttr>(uls::UlsDialect::kKeptRanksAttrName);
+  bool reshards = !kept || kept.getInt() > 1;
+  if (splitsAll)
+    object["reshard_after_forward"] =
+        kept && reshards ? json::Value(kept.getInt()) : json::Value(reshards);
+  addTravels(
+      module,
+      {splitsAll ? microbatches * (reshards ? 2 : 1) : 1, splitsGradients ? microbatches : 1},
+      object);
   return object;
 }

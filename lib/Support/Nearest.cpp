@@ -7,6 +7,8 @@
 
 #include "ulsc/Support/Nearest.h"
 
+#include "ulsc/Support/NamePattern.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -44,12 +46,10 @@ std::string ulsc::suggestPattern(StringRef pattern, ArrayRef<StringRef> names) {
   size_t partCount = llvm::count(pattern, '.') + 1;
   std::set<std::string> spellings;
   for (StringRef name : names) {
+    std::string starred = getLayerPattern(name);
     llvm::SmallVector<StringRef> parts;
-    name.split(parts, '.');
-    for (StringRef &part : parts)
-      if (llvm::all_of(part, llvm::isDigit))
-        part = "*";
-    spellings.insert(llvm::join(parts, "."));
+    StringRef(starred).split(parts, '.');
+    spellings.insert(starred);
     if (!pattern.starts_with("*.") || parts.size() < partCount)
       continue;
     // The last parts, as many as the pattern has after its star.
@@ -58,25 +58,4 @@ std::string ulsc::suggestPattern(StringRef pattern, ArrayRef<StringRef> names) {
   }
   llvm::SmallVector<StringRef> candidates(spellings.begin(), spellings.end());
   return suggestNearest(pattern, candidates);
-}
-
-bool ulsc::matchesGlob(StringRef pattern, StringRef text) {
-  // Greedy with one way back to the last star: linear in practice, never exponential.
-  size_t p = 0, t = 0, star = StringRef::npos, mark = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] == text[t] && pattern[p] != '*'))) {
-      ++p, ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      mark = t;
-    } else if (star != StringRef::npos) {
-      p = star + 1;
-      t = ++mark;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*')
-    ++p;
-  return p == pattern.size();
 }

@@ -7,9 +7,10 @@
 
 #include "passes/Import/Passes.h"
 
-#include "dialects/Uls/Uls.h"
+#include "dialects/Uls/ParameterFlow.h"
 #include "passes/Import/Divisibility.h"
 #include "ulsc/Recipe.h"
+#include "ulsc/Support/NamePattern.h"
 #include "ulsc/Support/Nearest.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -94,16 +95,19 @@ void AnnotatePass::addMesh(const Recipe &recipe) {
   addStorage(recipe.storage);
 }
 
-/// The recipe's `storage` for the pass that splits it, once propagation has given all the rest.
+/// The recipe's `storage` for the pass that splits it, once propagation has given all the rest, and
+/// its units for those that put collectives together.
 void AnnotatePass::addStorage(const Storage &storage) {
+  Builder builder(&getContext());
+  if (!storage.units.empty())
+    getOperation()->setAttr(uls::kUnitsAttrName,
+                            builder.getStrArrayAttr(llvm::map_to_vector(
+                                storage.units, [](auto &unit) { return StringRef(unit.first); })));
   if (storage.optimizer.empty())
     return;
-  Builder builder(&getContext());
   NamedAttrList entries;
-  for (auto &[key, axes] : {std::pair<StringRef, const AxisNames &>("optimizer", storage.optimizer),
-                            {"gradients", storage.gradients},
-                            {"parameters", storage.parameters}})
-    entries.set(key, builder.getStrArrayAttr(SmallVector<StringRef>(axes.begin(), axes.end())));
+  for (auto [key, axes] : llvm::zip_equal(Storage::kKinds, storage.getAxes()))
+    entries.set(key, builder.getStrArrayAttr(SmallVector<StringRef>(axes->begin(), axes->end())));
   entries.set("origin", builder.getStringAttr(storage.origin));
   getOperation()->setAttr(uls::UlsDialect::kStorageAttrName, entries.getDictionary(&getContext()));
 }
@@ -312,9 +316,10 @@ LogicalResult AnnotatePass::checkAllUsed(const Recipe &recipe) {
   for (const ParameterGroup &group : recipe.groups)
     if (matchesNone(group.match))
       reportUnused(group.location, group.match);
-  for (auto &[pattern, location] : recipe.frozen)
-    if (matchesNone(pattern))
-      reportUnused(location, pattern);
+  for (auto *patterns : {&recipe.frozen, &recipe.storage.units})
+    for (auto &[pattern, location] : *patterns)
+      if (matchesNone(pattern))
+        reportUnused(location, pattern);
   for (const AxisRule &rule : recipe.rules)
     if (rule.isExplicit && rule.logicalAxis != "batch" && rule.logicalAxis != "seq" &&
         !axes.contains(rule.logicalAxis))

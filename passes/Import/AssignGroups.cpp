@@ -9,6 +9,7 @@
 
 #include "dialects/Uls/Uls.h"
 #include "ulsc/Recipe.h"
+#include "ulsc/Support/NamePattern.h"
 #include "ulsc/Support/Nearest.h"
 
 #define DEBUG_TYPE "ulsc-assign-groups"

@@ -193,7 +193,9 @@ exec::Category BufferEmitter::getCategory(const BufferClass &owner) {
     Operation *producer = value.getDefiningOp();
     if (producer && isa<uls::CallOp>(producer))
       return exec::Category::Activations;
-    if (producer && isa<dist::DistDialect>(producer->getDialect()))
+    // What a gather takes may wait for it long: the part of a unit that a rank keeps.
+    if ((producer && isa<dist::DistDialect>(producer->getDialect())) ||
+        llvm::any_of(value.getUsers(), llvm::IsaPred<dist::AllGatherOp>))
       return exec::Category::Communication;
   }
   return exec::Category::Temporaries;

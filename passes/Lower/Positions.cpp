@@ -22,11 +22,18 @@ Value lower::buildPosition(OpBuilder &builder, Location location, FlatSymbolRefA
   dist::MeshAttr mesh = lookupMesh(builder.getInsertionBlock()->getParentOp(), meshName);
   Value position;
   for (StringAttr axis : axes) {
-    auto index = mesh.getAxisPosition(axis);
+    dist::AxisPart part = mesh.findAxis(axis).value_or(dist::AxisPart{0, 1, 1});
     Value coordinate = exec::CoordinateOp::create(builder, location, builder.getI64Type(),
-                                                  static_cast<uint64_t>(index.value_or(0)));
+                                                  static_cast<uint64_t>(part.position));
+    if (part.minor > 1)
+      coordinate = arith::DivUIOp::create(builder, location, coordinate,
+                                          i64Constant(builder, location, part.minor));
+    // A whole axis' coordinate is below its size; that of a part counts on in the part before it.
+    if (axis.getValue() != dist::getWholeAxis(axis))
+      coordinate = arith::RemUIOp::create(builder, location, coordinate,
+                                          i64Constant(builder, location, part.size));
     if (position) {
-      Value size = i64Constant(builder, location, mesh.getAxisSize(axis).value_or(1));
+      Value size = i64Constant(builder, location, part.size);
       position = arith::MulIOp::create(builder, location, position, size);
       coordinate = arith::AddIOp::create(builder, location, position, coordinate);
     }

@@ -4,6 +4,7 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "dialects/Uls/ParameterFlow.h"
 #include "passes/Schedule/Buckets.h"
 #include "passes/Schedule/Passes.h"
 
@@ -69,16 +70,17 @@ static void hoistChanges(Value value) {
     op->moveAfter(source);
 }
 
-static void bucket(Block &block) {
-  llvm::MapVector<std::pair<Operation *, BucketKey>, SmallVector<dist::CollectiveOpInterface>>
-      buckets;
+static void bucket(Block &block, const UnitPatterns &patterns) {
+  llvm::MapVector<BucketKey, SmallVector<dist::CollectiveOpInterface>> buckets;
   for (auto reduction : block.getOps<dist::CollectiveOpInterface>()) {
     if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(*reduction) ||
         reduction.getInputs().size() != 1 || !isGradient(reduction))
       continue;
     CallOp contributor = getContributor(reduction.getInputs().front());
-    if (contributor && contributor->getBlock() == &block)
-      buckets[{contributor, getBucketKey(reduction)}].push_back(reduction);
+    if (!contributor || contributor->getBlock() != &block)
+      continue;
+    StringAttr parameter = findUpdatedParameter(reduction.getOutputs().front());
+    buckets[getBucketKey(patterns.getUnit(contributor, parameter), reduction)].push_back(reduction);
   }
   for (auto &[key, members] : buckets) {
     Operation *last = nullptr;
@@ -98,8 +100,9 @@ static void bucket(Block &block) {
 }
 
 void BucketGradients::runOnOperation() {
+  UnitPatterns patterns(getOperation());
   for (auto step : getOperation().getOps<StepOp>()) {
-    step.walk([](MicrobatchesOp loop) { bucket(loop.getBody().front()); });
-    bucket(step.getEntry());
+    step.walk([&](MicrobatchesOp loop) { bucket(loop.getBody().front(), patterns); });
+    bucket(step.getEntry(), patterns);
   }
 }

@@ -35,17 +35,17 @@ public:
 } // namespace
 
 /// Parameters to the first call that takes them.
-static llvm::DenseMap<StringAttr, Operation *> findUnits(StepOp step) {
-  llvm::DenseMap<StringAttr, Operation *> units;
+static llvm::DenseMap<StringAttr, Operation *> findCalls(StepOp step) {
+  llvm::DenseMap<StringAttr, Operation *> calls;
   step.walk([&](CallOp call) {
     for (Value operand : call.getArguments()) {
       while (auto convert = operand.getDefiningOp<ConvertOp>())
         operand = convert.getInput();
       if (auto materialize = operand.getDefiningOp<MaterializeOp>())
-        units.try_emplace(materialize.getParameterAttr().getAttr(), call);
+        calls.try_emplace(materialize.getParameterAttr().getAttr(), call);
     }
   });
-  return units;
+  return calls;
 }
 
 /// What follows a gather up to the assignment; empty when it is none of an updated parameter.
@@ -67,15 +67,16 @@ static SmallVector<Operation *> findTail(dist::AllGatherOp gather) {
 
 /// In the order in which they can start: a unit of two dtypes has two buckets, which interleave.
 static SmallVector<Bucket> findBuckets(StepOp step) {
-  llvm::DenseMap<StringAttr, Operation *> units = findUnits(step);
-  llvm::MapVector<std::pair<Operation *, BucketKey>, Bucket> buckets;
+  llvm::DenseMap<StringAttr, Operation *> calls = findCalls(step);
+  UnitPatterns patterns(step->getParentOfType<ModuleOp>());
+  llvm::MapVector<BucketKey, Bucket> buckets;
   for (auto gather : step.getEntry().getOps<dist::AllGatherOp>()) {
     SmallVector<Operation *> tail = findTail(gather);
     if (tail.empty())
       continue;
     StringAttr name = cast<AssignOp>(tail.back()).getParameterAttr().getAttr();
     auto collective = cast<dist::CollectiveOpInterface>(*gather);
-    Bucket &bucket = buckets[{units.lookup(name), getBucketKey(collective)}];
+    Bucket &bucket = buckets[getBucketKey(patterns.getUnit(calls.lookup(name), name), collective)];
     bucket.gathers.push_back(collective);
     llvm::append_range(bucket.tail, tail);
   }

@@ -6,15 +6,31 @@
 
 #include "passes/Schedule/Buckets.h"
 
+#include "dialects/Uls/ParameterFlow.h"
+#include "ulsc/Support/NamePattern.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::uls;
 
-BucketKey uls::getBucketKey(dist::CollectiveOpInterface collective) {
+UnitPatterns::UnitPatterns(ModuleOp module) {
+  if (auto list = module->getAttrOfType<ArrayAttr>(kUnitsAttrName))
+    patterns = llvm::to_vector(list.getAsValueRange<StringAttr>());
+}
+
+Unit UnitPatterns::getUnit(Operation *call, StringAttr parameter) const {
+  return {call, parameter ? findFirstMatch(patterns, parameter) : patterns.size()};
+}
+
+BucketKey uls::getBucketKey(const Unit &unit, dist::CollectiveOpInterface collective) {
   auto type = cast<RankedTensorType>(collective.getInputs().front().getType());
-  return {collective->getName(), collective.getAxes(), collective->getAttr("reduction"),
+  return {unit.call,
+          unit.pattern,
+          collective->getName(),
+          collective.getAxes(),
+          collective->getAttr("reduction"),
           type.getElementType()};
 }
 
@@ -36,14 +52,7 @@ std::string uls::joinSources(ArrayRef<std::string> sources) {
 
 std::string uls::getSource(Operation *op) {
   auto name = op->getLoc()->findInstanceOf<NameLoc>();
-  if (!name)
-    return {};
-  SmallVector<StringRef> parts;
-  name.getName().getValue().split(parts, '.');
-  for (StringRef &part : parts)
-    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
-      part = "*";
-  return llvm::join(parts, ".");
+  return name ? getLayerPattern(name.getName()) : std::string();
 }
 
 /// "a; b; c" without repetition, in order.

@@ -11,15 +11,35 @@
 
 namespace ulsc::uls {
 
-/// What collectives must share to be one: kind, axes, reduction and dtype.
-using BucketKey = std::tuple<mlir::OperationName, mlir::ArrayAttr, mlir::Attribute, mlir::Type>;
-BucketKey getBucketKey(dist::CollectiveOpInterface collective);
+/// What travels together: the parameters that one block call takes and the same pattern of the
+/// module's `uls.units` matches first, or none.
+struct Unit {
+  mlir::Operation *call;
+  size_t pattern;
+};
+
+/// The patterns of a module, by which the parameters of a call are units.
+class UnitPatterns {
+public:
+  explicit UnitPatterns(mlir::ModuleOp module);
+
+  /// The unit of a parameter that `call` takes; a null name stands for none that is known.
+  Unit getUnit(mlir::Operation *call, mlir::StringAttr parameter) const;
+
+private:
+  llvm::SmallVector<llvm::StringRef> patterns;
+};
+
+/// What collectives must share to be one: unit, kind, axes, reduction and dtype.
+using BucketKey = std::tuple<mlir::Operation *, size_t, mlir::OperationName, mlir::ArrayAttr,
+                             mlir::Attribute, mlir::Type>;
+BucketKey getBucketKey(const Unit &unit, dist::CollectiveOpInterface collective);
 
 /// Where the members come from: the module that all `sources` are in, "model.layers.*", or all of
 /// them, "model.norm, lm_head"; empty without any.
 std::string joinSources(llvm::ArrayRef<std::string> sources);
 
-/// The source that an op's location names, layers' numbers as `*`; empty without a name.
+/// The source that an op's location names, layers as `*`; empty without a name.
 std::string getSource(mlir::Operation *op);
 
 /// One collective in place of `members`, which have equal keys, at the builder's insertion point.

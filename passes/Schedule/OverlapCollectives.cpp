@@ -110,11 +110,15 @@ static Kind getStarted(Operation *op) {
   return start ? dyn_cast<Kind>(start.getCollective()) : Kind();
 }
 
-/// Whether a start gathers stored parameters.
+/// Whether a start gathers stored parameters, or what is kept of gathered ones.
 static bool gathersParameters(Operation *op) {
   auto gather = getStarted<dist::AllGatherOp>(op);
-  return gather && llvm::all_of(gather.getInputs(),
-                                [](Value input) { return input.getDefiningOp<MaterializeOp>(); });
+  return gather && llvm::all_of(gather.getInputs(), [](Value input) {
+           if (auto slice = input.getDefiningOp<dist::LocalSliceOp>())
+             if (auto wait = slice.getInput().getDefiningOp<dist::WaitOp>())
+               return gathersParameters(wait.getHandle().getDefiningOp());
+           return bool(input.getDefiningOp<MaterializeOp>());
+         });
 }
 
 /// Starts keep their order, which makes it the same on all ranks; so do effects on the control

@@ -23,12 +23,14 @@ namespace ulsc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Schedule/Passes.h.inc"
 
-/// `recompute` is the text of a `RecomputePolicy`.
+/// `recompute` is the text of a `RecomputePolicy`, `reshardAfterForward` that of a
+/// `ReshardPolicy`.
 struct ScheduleOptions : mlir::PassPipelineOptions<ScheduleOptions> {
-  Option<bool> reshardAfterForward{
+  Option<std::string> reshardAfterForward{
       *this, "reshard-after-forward",
-      llvm::cl::desc("whether the backward gathers parameters again that the forward gathered"),
-      llvm::cl::init(true)};
+      llvm::cl::desc("whether the backward gathers parameters again: true, false, or a number of "
+                     "ranks that keep them in parts"),
+      llvm::cl::init("true")};
   Option<std::string> recompute{*this, "recompute",
                                 llvm::cl::desc("what is computed again instead of kept"),
                                 llvm::cl::init(kDefaultRecompute.str())};

@@ -105,11 +105,16 @@ def PlaceGathersPass : Pass<"ulsc-place-gathers", "mlir::ModuleOp"> {
 
     Changes: each call gets a gather of its own for the parameters that it takes: a unit of ZeRO stage 3 is what one call takes, so that
     embedding and head are units, and a table that both use is gathered for each. The parameters of a unit travel as one collective per dtype,
-    each rank's chunk of one after the other's. It stands in front of the call ahead: one unit is gathered while another computes.
+    each rank's chunk of one after the other's; those of a call that the same pattern of the module's `uls.units` matches are a unit of
+    their own. It stands in front of the call ahead: one unit is gathered while another computes.
     A call that follows right behind one with the same unit shares its gather, as the head's backward does.
-    Without `reshard-after-forward` the backward of a microbatch uses what its forward gathered.
+    What stays between a parameter's uses in a microbatch is `reshard-after-forward`'s to say. With `true` nothing but what is stored:
+    each use gathers it again. With `false` the value: the backward uses what the forward gathered. With a number N of ranks, a part: the
+    first gather is over all axes of the storage, a rank keeps its part of the result over the N ranks that are neighbours along them, and
+    later gathers join these parts only.
 
-    Leaves: no gathered parameter lives across a call that does not take it, but for one unit ahead.
+    Leaves: no gathered parameter lives across a call that does not take it, but for one unit ahead, and with `false`. The module has
+    `uls.kept_ranks` where a part or all is kept.
 
     Before:
     ```
@@ -129,8 +134,8 @@ def PlaceGathersPass : Pass<"ulsc-place-gathers", "mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"reshardAfterForward", "reshard-after-forward", "bool", "true",
-           "Whether the backward gathers parameters again that the forward gathered">
+    Option<"reshardAfterForward", "reshard-after-forward", "std::string", /*default=*/"\"true\"",
+           "whether the backward gathers parameters again: true, false, or a number of ranks that keep them in parts">
   ];
   let dependentDialects = ["::ulsc::dist::DistDialect"];
 }
@@ -140,8 +145,8 @@ def BucketParametersPass : Pass<"ulsc-bucket-parameters", "mlir::ModuleOp"> {
   let description = [{
     Requires: updates whose results are gathered and assigned (ZeRO stages 1 and 2).
 
-    Changes: gathers of parameters that one block call takes become one collective per dtype, right behind the last of their updates. The
-    assignments of a unit stand behind the gather of the next one, so that no more than two are under way.
+    Changes: gathers of a unit's parameters (what one block call takes and the same pattern of `uls.units` matches, or none) become one
+    collective per dtype, right behind the last of their updates. The assignments of a unit stand behind the gather of the next one, so that no more than two are under way.
 
     Leaves: one gather per unit and dtype.
 
@@ -167,11 +172,11 @@ def BucketGradientsPass : Pass<"ulsc-bucket-gradients", "mlir::ModuleOp"> {
   let description = [{
     Requires: the last microbatch behind the loop (`ulsc-peel-last-microbatch`).
 
-    Changes: all-reduces and reduce-scatters of gradients over the same axes whose operands become final in the same backward call become one
-    collective with several operands, placed right behind the last of them; those inside the loop, too, where each microbatch scatters
-    its gradients (ZeRO stages 2 and 3).
+    Changes: all-reduces and reduce-scatters of gradients over the same axes whose operands become final in the same backward call and are
+    of parameters that the same pattern of `uls.units` matches, or none, become one collective with several operands, placed right behind
+    the last of them; those inside the loop, too, where each microbatch scatters its gradients (ZeRO stages 2 and 3).
 
-    Leaves: one reduction per block call and set of axes; a tied parameter belongs to the call that adds to it last.
+    Leaves: one reduction per unit and set of axes; a tied parameter belongs to the call that adds to it last.
 
     Before:
     ```

@@ -92,7 +92,7 @@ LogicalResult ShardingGraph::collectPriorities() {
       if (!llvm::is_contained(priorities, dim.getPriority()))
         priorities.push_back(dim.getPriority());
       for (StringAttr axis : dim.getAxes())
-        if (!mesh.attr.getAxisSize(axis))
+        if (!mesh.attr.getAxisPosition(axis))
           offenders.push_back(
               {loc, (annotation + ": axis \"" + axis.getValue() + "\" is not on the mesh").str()});
       int64_t parts = mesh.getSize(mesh.read(dim.getAxes()));

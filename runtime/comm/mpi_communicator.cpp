@@ -3,7 +3,6 @@
 #include "comm/mpi_collectives.h"
 #include "core/error.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 namespace ulsc::runtime {
@@ -39,12 +38,8 @@ public:
     const Mesh &mesh = manifest.mesh;
     Shape coordinates = mesh.coordinates(worldRank);
     for (const std::vector<std::string> &axes : manifest.groups) {
-      std::vector<std::string> others;
-      for (const MeshAxis &axis : mesh.axes)
-        if (std::find(axes.begin(), axes.end(), axis.name) == axes.end())
-          others.push_back(axis.name);
       MpiGroup group;
-      int color = static_cast<int>(mesh.indexOver(others, coordinates));
+      int color = static_cast<int>(mesh.firstInGroup(axes, worldRank));
       int key = static_cast<int>(mesh.indexOver(axes, coordinates));
       checkMpi(MPI_Comm_split(MPI_COMM_WORLD, color, key, &group.communicator), "group creation");
       MPI_Comm_set_errhandler(group.communicator, MPI_ERRORS_RETURN);

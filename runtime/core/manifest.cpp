@@ -4,6 +4,7 @@
 #include "core/numeric.h"
 #include "core/slice.h"
 
+#include <cstdio>
 #include <set>
 
 using nlohmann::json;
@@ -47,11 +48,40 @@ size_t Mesh::axisIndex(const std::string &name) const {
   raise("the manifest uses mesh axis '", name, "', but the mesh is ", text());
 }
 
+AxisPart Mesh::findPart(const std::string &name) const {
+  size_t colon = name.find(':');
+  size_t axis = axisIndex(name.substr(0, colon));
+  int64_t whole = axes[axis].size;
+  if (colon == std::string::npos)
+    return {axis, whole, 1};
+  long long before = 0, size = 0;
+  int length = 0;
+  bool isRead = std::sscanf(name.c_str() + colon, ":(%lld)%lld%n", &before, &size, &length) == 2 &&
+                colon + length == name.size();
+  if (!isRead || before < 1 || size < 1 || whole / before < size || whole % (before * size) != 0)
+    raise("the manifest names '", name, "', which is no part of mesh axis ", axes[axis].name, "=",
+          whole);
+  return {axis, size, whole / before / size};
+}
+
+int64_t Mesh::firstInGroup(const std::vector<std::string> &names, int64_t rank) const {
+  Shape own = coordinates(rank);
+  int64_t first = rank;
+  for (const std::string &name : names) {
+    AxisPart part = findPart(name);
+    int64_t stride = part.minor;
+    for (size_t i = part.axis + 1; i < axes.size(); ++i)
+      stride *= axes[i].size;
+    first -= part.coordinate(own[part.axis]) * stride;
+  }
+  return first;
+}
+
 int64_t Mesh::indexOver(const std::vector<std::string> &names, const Shape &coordinates) const {
   int64_t index = 0;
   for (const std::string &name : names) {
-    size_t axis = axisIndex(name);
-    index = index * axes[axis].size + coordinates[axis];
+    AxisPart part = findPart(name);
+    index = index * part.size + part.coordinate(coordinates[part.axis]);
   }
   return index;
 }
@@ -59,7 +89,7 @@ int64_t Mesh::indexOver(const std::vector<std::string> &names, const Shape &coor
 int64_t Mesh::sizeOver(const std::vector<std::string> &names) const {
   int64_t size = 1;
   for (const std::string &name : names)
-    size *= axes[axisIndex(name)].size;
+    size *= findPart(name).size;
   return size;
 }
 
@@ -212,8 +242,11 @@ void readTensors(const json &document, Manifest &manifest) {
 }
 
 void readCommunication(const json &document, Manifest &manifest) {
-  for (const json &group : document.value("groups", json::array()))
+  for (const json &group : document.value("groups", json::array())) {
     manifest.groups.push_back(group.at("axes").get<std::vector<std::string>>());
+    for (const std::string &axis : manifest.groups.back())
+      manifest.mesh.findPart(axis);
+  }
   for (const json &collective : document.value("collectives", json::array()))
     manifest.collectives.push_back({collective.value("kind", ""), collective.value("source", "")});
   manifest.collectiveSlots = document.value("collective_slots", int64_t(0));

@@ -23,6 +23,15 @@ struct MeshAxis {
   int64_t size;
 };
 
+/// A whole axis, or the part that "dp:(2)4" names: of 4 ranks behind a major part of 2.
+struct AxisPart {
+  size_t axis;
+  int64_t size;
+  int64_t minor; // ranks of the axis behind the part
+
+  int64_t coordinate(int64_t onAxis) const { return onAxis / minor % size; }
+};
+
 /// Axes major to minor; ranks are row-major over them.
 struct Mesh {
   std::vector<MeshAxis> axes;
@@ -31,6 +40,10 @@ struct Mesh {
   Shape coordinates(int64_t rank) const;
   /// The index of an axis; throws for a name that the mesh lacks.
   size_t axisIndex(const std::string &name) const;
+  /// What `name` means; throws where the mesh has no such axis, or the axis no such part.
+  AxisPart findPart(const std::string &name) const;
+  /// The lowest of the ranks that differ from `rank` only along the named axes.
+  int64_t firstInGroup(const std::vector<std::string> &names, int64_t rank) const;
   /// Row-major index of `coordinates` over the named axes, and the product of their sizes.
   int64_t indexOver(const std::vector<std::string> &names, const Shape &coordinates) const;
   int64_t sizeOver(const std::vector<std::string> &names) const;

@@ -23,7 +23,7 @@
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2 --strategy zero3+zero1 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=TWO
 // TWO: error: strategy zero3 and strategy zero1 both say how state is split; keep one of them
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/kind.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=KIND
-// KIND: kind.json:1:{{[0-9]+}}: error: "optimiser" is no kind of storage; expected one of optimizer, gradients, parameters; did you mean optimizer
+// KIND: kind.json:1:{{[0-9]+}}: error: "optimiser" is no kind of storage; expected one of optimizer, gradients, parameters, units; did you mean optimizer
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/order.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: order.json:2:{{[0-9]+}}: error: "storage" splits gradients over dp and optimizer over nothing; optimizer must be split over the same axes: write "optimizer": "dp"
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/axis.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=AXIS
@@ -33,7 +33,37 @@
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/list.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=LIST
 // LIST: list.json:1:{{[0-9]+}}: error: "storage" is {{.*}}, expected an object as in {"optimizer": "dp"}
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2 --strategy zero3 --reshard-after-forward maybe --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=RESHARD
-// RESHARD: error: --reshard-after-forward is "maybe", expected
+// RESHARD: error: --reshard-after-forward is "maybe", expected true, false or a number of ranks
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2 --strategy zero3 --reshard-after-forward flase --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=NEAR
+// NEAR: error: --reshard-after-forward is "flase", expected true, false or a number of ranks; did you mean false
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2 --strategy zero3 --reshard-after-forward=2.5 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=FRACTION
+// FRACTION: error: --reshard-after-forward is "2.5", expected true, false or a number of ranks
+// Numbers that are no part of the ranks: none, fewer, others, more.
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 12 --mesh dp=6 --strategy zero3 --reshard-after-forward 0 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: --reshard-after-forward is 0, expected a number of neighbours among the ranks that store parameters (dp=6): one of 1, 2, 3, 6; the nearest is 1
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 12 --mesh dp=6 --strategy zero3 --reshard-after-forward=-2 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// NEGATIVE: error: --reshard-after-forward is -2, {{.*}}: one of 1, 2, 3, 6; the nearest is 1
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 12 --mesh dp=6 --strategy zero3 --reshard-after-forward 4 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=DIVISOR
+// DIVISOR: error: --reshard-after-forward is 4, {{.*}}: one of 1, 2, 3, 6; the nearest is 3
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 12 --mesh dp_replicate=2,dp_shard=6 --strategy hsdp --reshard-after-forward 12 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=MORE
+// MORE: error: --reshard-after-forward is 12, expected a number of neighbours among the ranks that store parameters (dp_shard=6): one of 1, 2, 3, 6; the nearest is 6
+// Over two axes the minor one comes first.
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 12 --recipe %t/axes.json --reshard-after-forward 2 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=AXES
+// AXES: error: --reshard-after-forward is 2, expected a number of neighbours among the ranks that store parameters (a=2 × b=3): one of 1, 3, 6; the nearest is 1
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh dp=2 --strategy zero2 --reshard-after-forward 2 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=WHOLE
+// WHOLE: error: --reshard-after-forward is 2, but parameters are not split, so that nothing is gathered; store them split, as zero3 and hsdp do, or take it out
+
+// Units.
+// RUN: ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/units.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=UNITS
+// UNITS: storage of parameters over dp (strategy zero3)
+// UNITS-NEXT: unit model.layers.*.mlp.* (recipe line 2)
+// UNITS: uls.units = ["model.layers.*.mlp.*"]
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/unmatched.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=UNMATCHED
+// UNMATCHED: unmatched.json:2:{{[0-9]+}}: error: "model.layers.*.mpl.up_proj.*" matches no parameter; did you mean model.layers.*.mlp.up_proj.weight
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/malformed.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=MALFORMED
+// MALFORMED: malformed.json:2:{{[0-9]+}}: error: is 3, expected a text in quotes
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/text.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=UNITTEXT
+// UNITTEXT: text.json:2:{{[0-9]+}}: error: "units" is "model.*", expected a list of name patterns, as ["model.layers.*.mlp.*"]
 
 //--- own.json
 {"mesh": {"dp": 2}, "strategy": "zero3",
@@ -51,3 +81,18 @@
  "storage": {"optimizer": "cp"}}
 //--- list.json
 {"mesh": {"dp": 2}, "strategy": "ddp", "storage": ["dp"]}
+//--- axes.json
+{"mesh": {"a": 2, "b": 3}, "rules": {"batch": ["a", "b"]},
+ "storage": {"optimizer": ["a", "b"], "gradients": ["a", "b"], "parameters": ["a", "b"]}}
+//--- units.json
+{"mesh": {"dp": 2}, "strategy": "zero3",
+ "storage": {"units": ["model.layers.*.mlp.*"]}}
+//--- unmatched.json
+{"mesh": {"dp": 2}, "strategy": "zero3",
+ "storage": {"units": ["model.layers.*.mpl.up_proj.*"]}}
+//--- malformed.json
+{"mesh": {"dp": 2}, "strategy": "zero3",
+ "storage": {"units": [3]}}
+//--- text.json
+{"mesh": {"dp": 2}, "strategy": "zero3",
+ "storage": {"units": "model.*"}}

@@ -101,6 +101,30 @@ TEST(MemoryOfProcesses, Zero3KeepsAQuarterOfGpt2) {
   expectPlanned(program, 4, row, directory, goldenDirectory("gpt2") / "tokens.bin");
 }
 
+/// What a rank keeps of gathered layers between forward and backward is in the plan: nothing, a
+/// half or all of each.
+TEST(MemoryOfSplitState, PlanHoldsWhatIsKept) {
+  fs::path directory = scratchDirectory("memory-kept");
+  fs::path model = fs::path(ULSC_SOURCE_DIR) / "test" / "Frontend" / "models" / "gpt2.json";
+  auto getCommunication = [&](const std::string &reshard) {
+    fs::path report = directory / (reshard + ".json");
+    Outcome outcome =
+        run({fs::path(ULSC_BUILD_DIR) / "bin" / "ulsc", "compile", model, "--seq", "32", "--batch",
+             "4", "--mesh", "dp=4", "--strategy", "zero3", "--reshard-after-forward", reshard,
+             "--emit", "exec", "-o", directory / "exec.mlir", "--report", report});
+    EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+    return memoryRow(report)["communication"].get<int64_t>();
+  };
+  int64_t none = getCommunication("true"), half = getCommunication("2"),
+          all = getCommunication("false");
+  int64_t hidden = 768, layers = 12, unit = (12 * hidden * hidden + 13 * hidden) * 4;
+  // Two units are there anyway while they are used.
+  EXPECT_GE(half - none, (layers - 2) * unit / 2);
+  EXPECT_LE(half - none, (layers + 1) * unit / 2);
+  EXPECT_GE(all - none, (layers - 3) * unit);
+  EXPECT_LE(all - none, (layers + 1) * unit);
+}
+
 /// A model whose state is large beside everything else: a second copy of any of it would show.
 TEST(MemoryOfProcesses, StaysNearThePlanOfGpt2) {
   fs::path directory = scratchDirectory("memory-gpt2-124m");

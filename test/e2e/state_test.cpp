@@ -15,6 +15,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 using namespace ulsc::test;
 
 namespace {
@@ -45,6 +47,13 @@ struct Training {
   std::map<std::string, Tensor> gradients, parameters;
 };
 
+/// Attention and MLP as units of their own, by what all the models call them.
+std::filesystem::path unitsRecipe() {
+  std::filesystem::path file = scratchDirectory("state-units") / "recipe.json";
+  std::ofstream(file) << R"({"storage": {"units": ["*attn.*", "*.mlp.*"]}})";
+  return file;
+}
+
 Training trainOn(const Case &c) {
   bool isNarrow = c.dtype == "bf16-all";
   Words flags{"--seq",          "32",           "--batch",   "24",
@@ -54,13 +63,17 @@ Training trainOn(const Case &c) {
     flags.insert(flags.end(), {"--grad-dtype", "bf16", "--moment-dtype", "bf16", "--master-dtype",
                                "none", "--stochastic-rounding", "on"});
   if (!c.mesh.empty()) {
-    bool keeps = c.strategy == "zero3-kept";
-    std::string strategy = keeps ? "zero3" : c.strategy;
+    // Of zero3: what stays gathered, and a recipe with units.
+    std::string strategy = c.strategy.substr(0, c.strategy.find('-'));
     if (c.mesh.find("tp=") != std::string::npos)
       strategy += "+tp";
     flags.insert(flags.end(), {"--mesh", c.mesh, "--strategy", strategy});
-    if (keeps)
+    if (c.strategy == "zero3-kept")
       flags.insert(flags.end(), {"--reshard-after-forward", "false"});
+    if (c.strategy == "zero3-parts")
+      flags.insert(flags.end(), {"--reshard-after-forward", "2"});
+    if (c.strategy == "zero3-units")
+      flags.insert(flags.end(), {"--recipe", unitsRecipe()});
   }
   std::filesystem::path model = goldenDirectory(c.model);
   std::filesystem::path program = compile(model, flags);
@@ -170,13 +183,17 @@ TEST_F(StateFiles, ResumeIsBitwiseAndOnAnotherStrategy) {
 std::vector<Case> allCases() {
   std::vector<Case> all;
   for (const char *model : {"llama", "gpt2", "llama-bias-tied"})
-    for (const char *strategy : {"zero1", "zero2", "zero3", "zero3-kept", "hsdp"})
+    for (const char *strategy :
+         {"zero1", "zero2", "zero3", "zero3-kept", "zero3-parts", "zero3-units", "hsdp"})
       for (auto [mesh, ranks] : {std::pair("dp=2", 2), std::pair("dp=3", 3), std::pair("dp=4", 4),
                                  std::pair("dp=2,tp=2", 4), std::pair("dp=4,tp=2", 8),
                                  std::pair("dp_replicate=2,dp_shard=2", 4),
                                  std::pair("dp_replicate=2,dp_shard=2,tp=2", 8)}) {
         bool isHybrid = std::string(mesh).find("dp_") == 0;
         if (isHybrid != (std::string(strategy) == "hsdp"))
+          continue;
+        // Parts of two ranks are no other than all of two.
+        if (std::string(strategy) == "zero3-parts" && std::string(mesh).find("dp=4") != 0)
           continue;
         for (const char *microbatches : {"1", "2"})
           for (const char *dtype : {"f32", "bf16", "f16", "bf16-all"})

@@ -152,11 +152,10 @@ bool Compilation::readOptions() {
     return !reportUsageError("--target cuda is not supported yet; use cpu");
   auto chosen = arguments.getChoice("optimizer", {"adamw", "sgd"}, "adamw");
   auto dropout = arguments.getChoice("dropout", {"on", "off"}, "");
-  auto reshards = arguments.getChoice("reshard-after-forward", {"true", "false"}, "true");
   auto devices = arguments.getInteger("devices", 1, 0);
   auto seq = arguments.getInteger("seq", 1, 0);
   auto most = arguments.getInteger("threads", 1, 16);
-  if (!readPrecision() || !target || !chosen || !dropout || !reshards || !devices || !seq || !most)
+  if (!readPrecision() || !target || !chosen || !dropout || !devices || !seq || !most)
     return false;
   if (*most > 4096)
     return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
@@ -176,6 +175,14 @@ bool Compilation::readOptions() {
       return !reportUsageError("--recompute " + problem);
     recompute = policy->str();
   }
+  if (arguments.has("reshard-after-forward")) {
+    std::string problem;
+    std::optional<ReshardPolicy> policy =
+        ReshardPolicy::parse(arguments.get("reshard-after-forward"), problem);
+    if (!policy)
+      return !reportUsageError("--reshard-after-forward " + problem);
+    reshard = *policy;
+  }
   if (arguments.has("memory-limit")) {
     memoryLimit = parseBytes(arguments.get("memory-limit"));
     if (!memoryLimit)
@@ -186,13 +193,24 @@ bool Compilation::readOptions() {
   if (!dropout->empty())
     importOptions.dropout = *dropout == "on";
   optimizer = *chosen;
-  stageOptions.options["scheduled"] = "reshard-after-forward=" + *reshards;
+  stageOptions.options["scheduled"] =
+      "reshard-after-forward=" +
+      (arguments.has("reshard-after-forward") ? arguments.get("reshard-after-forward") : "true");
   if (!recompute.empty() && !memoryLimit)
     stageOptions.options["scheduled"] += " recompute=" + recompute;
   dumpDirectory = arguments.get("dump-dir");
   recipeOptions = {arguments.get("mesh"),   arguments.get("mesh-order"), arguments.get("strategy"),
                    arguments.get("recipe"), arguments.getAll("shard"),   *devices};
   return readPipelinesAfter();
+}
+
+/// A number of ranks must fit those that store the parameters.
+bool Compilation::checkReshard() {
+  std::vector<std::pair<std::string, int64_t>> axes;
+  for (const std::string &axis : recipe.storage.parameters)
+    axes.emplace_back(axis, recipe.getAxisSize(axis));
+  std::string problem = reshard.findProblem(axes);
+  return problem.empty() || !reportUsageError("--reshard-after-forward " + problem);
 }
 
 /// Solves batch = micro-batch × microbatches × data ranks for what was not given.
@@ -295,7 +313,7 @@ bool Compilation::prepare() {
     return false;
   if (purpose == Purpose::Step)
     llvm::errs() << recipe.describe();
-  if (!readBatch())
+  if (!checkReshard() || !readBatch())
     return false;
   importOptions.vocabularyMultiple = recipe.getVocabularyMultiple();
   module = importModel(context.get(), arguments.positionals[0], importOptions);

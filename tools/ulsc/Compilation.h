@@ -7,6 +7,7 @@
 #ifndef ULSC_TOOLS_ULSC_COMPILATION_H
 #define ULSC_TOOLS_ULSC_COMPILATION_H
 
+#include "passes/Schedule/ReshardPolicy.h"
 #include "tools/ulsc/CommandLine.h"
 #include "ulsc/Frontend.h"
 #include "ulsc/Pipelines.h"
@@ -48,6 +49,7 @@ private:
   bool loadPlugins();
   bool readOptions();
   bool readPrecision();
+  bool checkReshard();
   bool readBatch();
   bool readPipelinesAfter();
   void addStageOptions();
@@ -71,6 +73,7 @@ private:
   std::optional<int64_t> memoryLimit;
   /// The policy asked for; empty without one.
   std::string recompute;
+  ReshardPolicy reshard;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::SmallVector<report::CollectiveRow, 0> collectives;
   llvm::json::Object document;

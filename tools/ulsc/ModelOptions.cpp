@@ -21,8 +21,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"microbatches", "N", "microbatches of a step (default 1)"},
       {"strategy", "NAME+...",
        "presets: ddp, zero1, zero2, zero3 (fsdp), hsdp, tp (default: what the mesh implies)"},
-      {"reshard-after-forward", "true|false",
-       "whether the backward of zero3 gathers parameters again (default true)"},
+      {"reshard-after-forward", "true|false|N",
+       "whether the backward of zero3 gathers parameters again, or N ranks that keep them in parts "
+       "until then (default true)"},
       {"recipe", "FILE", "JSON recipe: mesh, strategy, rules, sharding, groups, frozen"},
       {"shard", "PATTERN=DIMS",
        "pin of tensors: mesh axes per dimension (-,tp) or per logical axis (heads:tp)", "", true},

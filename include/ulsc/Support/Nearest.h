@@ -25,9 +25,6 @@ std::string suggestNearest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef>
 /// is suggested has stars where `pattern` does, for numbers and for a beginning.
 std::string suggestPattern(llvm::StringRef pattern, llvm::ArrayRef<llvm::StringRef> names);
 
-/// Whether `text` matches `pattern`, in which `*` stands for any characters and `?` for one.
-bool matchesGlob(llvm::StringRef pattern, llvm::StringRef text);
-
 } // namespace ulsc
 
 #endif // ULSC_SUPPORT_NEAREST_H

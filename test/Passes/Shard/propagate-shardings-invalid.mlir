@@ -19,3 +19,12 @@ dist.mesh @mesh <["dp"=2]>
 // expected-error @below {{sharding: axis "dp" is used twice in one sharding}}
 uls.param @w : tensor<4x4xf32> axes ["a", "b"] init <zeros> sharding <@mesh, [{"dp"}, {}], flat={"dp"}>
 }
+
+// -----
+
+// A sharding names whole axes.
+module {
+dist.mesh @mesh <["dp"=4]>
+// expected-error @below {{sharding: axis "dp:(2)2" is not on the mesh #dist.mesh<["dp"=4]>}}
+uls.param @w : tensor<4x4xf32> axes ["a", "b"] init <zeros> sharding <@mesh, [{"dp:(2)2"}, {}]>
+}
