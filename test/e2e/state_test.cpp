@@ -100,15 +100,31 @@ const Training &getReference(const Case &choices) {
 // Numbers
 //===---------------------------------------------------------------------------------------===//
 
+/// The largest relative difference that is still right.
 struct Tolerance {
-  double loss, norm, tensor;
+  double loss, norm, parameters;
+  double gradients; ///< of the first step
 };
 
-/// Sums in another order differ in their last bits, and what is rounded to few bits after it in
-/// those.
+/// Sums are taken in another order on other meshes and differ in their last bits. What is rounded
+/// to 8 or 11 bits after that may fall on the other side, 2^-8 of its size away.
 Tolerance getTolerance(const Case &choices) {
-  bool isWide = usesChoice(choices, "dtype", "f32") && usesChoice(choices, "state", "f32");
-  return isWide ? Tolerance{1e-5, 1e-4, 1e-4} : Tolerance{5e-3, 3e-2, 5e-2};
+  bool isWide = usesChoice(choices, "dtype", "f32"),
+       hasWideState = usesChoice(choices, "state", "f32"),
+       hasWideGradients = hasWideState || usesChoice(choices, "state", "bf16-moments");
+  Tolerance wide{1e-5, 1e-4, 1e-4, 1e-4}, narrow{1e-3, 5e-3, 3e-2, 3e-2};
+  if (isWide && hasWideState)
+    return wide;
+  if (isWide && hasWideGradients)
+    narrow.gradients = wide.gradients;
+  return narrow;
+}
+
+/// Measurements are in the XML that --gtest_output writes.
+void record(const char *what, double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.3g", value);
+  testing::Test::RecordProperty(what, text);
 }
 
 void expectNear(const std::map<std::string, Tensor> &actual,
@@ -123,7 +139,7 @@ void expectNear(const std::map<std::string, Tensor> &actual,
     EXPECT_LE(distance, tolerance) << what << " " << name;
     largest = std::max(largest, distance);
   }
-  testing::Test::RecordProperty(what, std::to_string(largest));
+  record(what, largest);
 }
 
 void expectNumbers(const Case &choices, const Training &actual, const Training &expected) {
@@ -137,30 +153,32 @@ void expectNumbers(const Case &choices, const Training &actual, const Training &
   }
   EXPECT_LE(loss, tolerance.loss);
   EXPECT_LE(norm, tolerance.norm);
-  testing::Test::RecordProperty("loss", std::to_string(loss));
-  testing::Test::RecordProperty("norm", std::to_string(norm));
-  expectNear(actual.gradients, expected.gradients, tolerance.tensor, "gradients");
+  record("loss", loss);
+  record("norm", norm);
+  expectNear(actual.gradients, expected.gradients, tolerance.gradients, "gradients");
   if (usesChoice(choices, "optimizer", "sgd"))
-    expectNear(actual.parameters, expected.parameters, tolerance.tensor, "parameters");
+    expectNear(actual.parameters, expected.parameters, tolerance.parameters, "parameters");
 }
 
 //===---------------------------------------------------------------------------------------===//
 // Memory
 //===---------------------------------------------------------------------------------------===//
 
-/// Cases whose plan exceeds the largest live bytes by more than 3 %, with what was measured.
-const std::map<std::string, double> kWastefulPlans = {};
-
 /// Every rank's arena is the planned peak, and the planned part that buffers share is near the
 /// largest live bytes.
-void expectMemory(const Case &choices, const Training &training) {
+void expectMemory(const Training &training) {
   ASSERT_EQ(training.memory.size(), 1u);
   const json &row = training.memory[0];
   int64_t peak = row["peak"];
+  // Besides, the program writes gradients and saves, through a buffer of this size.
+  constexpr int64_t fileBuffer = int64_t(1) << 20;
   for (const json &seen : training.seen) {
-    EXPECT_EQ(seen["regions"][0]["bytes"], peak) << "rank " << seen["rank"];
-    EXPECT_EQ(seen["callers"]["program"]["peak_bytes"], peak) << "rank " << seen["rank"];
-    EXPECT_EQ(seen["callers"]["program"]["allocations"], 1) << "rank " << seen["rank"];
+    ASSERT_GT(peak, seen["threshold"]) << "the model is too small for the shim";
+    ASSERT_EQ(seen["regions"].size(), 1u) << "rank " << seen["rank"];
+    EXPECT_EQ(seen["regions"][0], json({{"bytes", peak}, {"caller", "program"}}))
+        << "rank " << seen["rank"];
+    EXPECT_LE(seen["callers"]["program"]["peak_bytes"], peak + fileBuffer)
+        << "rank " << seen["rank"];
   }
   EXPECT_EQ(training.steps.back().all["peak_memory_bytes"], peak);
   // As ulsc-check-plan, which warns, counts it.
@@ -168,40 +186,53 @@ void expectMemory(const Case &choices, const Training &training) {
   double transient = row["transient"], live = row["largest_live"];
   ASSERT_GT(live, 0);
   EXPECT_GE(transient, live) << "one of the two analyses is wrong";
-  auto known = kWastefulPlans.find(describe(choices));
-  EXPECT_LE(transient - alignment, (known == kWastefulPlans.end() ? 1.03 : known->second) * live);
-  testing::Test::RecordProperty("transient_to_live", std::to_string(transient / live));
+  EXPECT_LE(transient - alignment, 1.03 * live);
+  record("transient_to_live", transient / live);
 }
 
 //===---------------------------------------------------------------------------------------===//
 // The sweep
 //===---------------------------------------------------------------------------------------===//
 
-class State : public testing::TestWithParam<Case> {};
+/// A case with the name that failures and lists show.
+struct SweepCase {
+  Case choices;
+};
+
+std::ostream &operator<<(std::ostream &stream, const SweepCase &c) {
+  return stream << describe(c.choices);
+}
+
+class State : public testing::TestWithParam<SweepCase> {};
 
 TEST_P(State, TrainsAsOneRank) {
-  const Training &expected = getReference(GetParam());
-  Training actual = trainOn(makeCommand(GetParam()), GetParam(), true);
-  expectNumbers(GetParam(), actual, expected);
-  expectMemory(GetParam(), actual);
+  const Case &choices = GetParam().choices;
+  const Training &expected = getReference(choices);
+  Training actual = trainOn(makeCommand(choices), choices, true);
+  expectNumbers(choices, actual, expected);
+  if (!actual.steps.empty())
+    expectMemory(actual);
 }
 
 CaseList readCases(std::string &problem) {
   return CaseList::read(fs::path(ULSC_SOURCE_DIR) / "docs" / "legality-cases.txt", problem);
 }
 
-std::vector<Case> getCases() {
+std::vector<SweepCase> getCases() {
   std::string problem;
   CaseList list = readCases(problem);
-  std::vector<Case> cases = list.pairwise;
+  std::vector<SweepCase> cases;
+  for (const Case &choices : list.pairwise)
+    cases.push_back({choices});
   const char *exhaustive = std::getenv("ULSC_EXHAUSTIVE");
   if (exhaustive && std::string(exhaustive) == "1")
-    cases.insert(cases.end(), list.more.begin(), list.more.end());
+    for (const Case &choices : list.more)
+      cases.push_back({choices});
   return cases;
 }
 
-std::string nameOf(const testing::TestParamInfo<Case> &info) {
-  std::string name = describe(info.param, "_");
+std::string nameOf(const testing::TestParamInfo<SweepCase> &info) {
+  std::string name = describe(info.param.choices, "_");
   for (char &c : name)
     c = isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;
