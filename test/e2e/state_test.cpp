@@ -109,13 +109,11 @@ struct Tolerance {
 /// Sums are taken in another order on other meshes and differ in their last bits. What is rounded
 /// to 8 or 11 bits after that may fall on the other side, 2^-8 of its size away.
 Tolerance getTolerance(const Case &choices) {
-  bool isWide = usesChoice(choices, "dtype", "f32"),
-       hasWideState = usesChoice(choices, "state", "f32"),
-       hasWideGradients = hasWideState || usesChoice(choices, "state", "bf16-moments");
   Tolerance wide{1e-5, 1e-4, 1e-4, 1e-4}, narrow{1e-3, 5e-3, 3e-2, 3e-2};
-  if (isWide && hasWideState)
+  if (isWide(choices))
     return wide;
-  if (isWide && hasWideGradients)
+  // Moments are rounded after the first step's gradients.
+  if (usesChoice(choices, "dtype", "f32") && usesChoice(choices, "state", "bf16-moments"))
     narrow.gradients = wide.gradients;
   return narrow;
 }

@@ -115,8 +115,10 @@ std::vector<std::string> CaseList::findUnmetPairs() const {
     for (const Conflict &conflict : conflicts)
       if (conflict.choices == pair.choices)
         return true;
-    return std::any_of(pairwise.begin(), pairwise.end(),
-                       [&](const Case &choices) { return pair.holdsIn(choices); });
+    bool isNarrow = all[pair.choices[0].first].isNarrow || all[pair.choices[1].first].isNarrow;
+    return std::any_of(pairwise.begin(), pairwise.end(), [&](const Case &choices) {
+      return pair.holdsIn(choices) && (isNarrow || isWide(choices));
+    });
   };
   std::vector<std::string> unmet;
   for (size_t i = 0; i < all.size(); ++i)

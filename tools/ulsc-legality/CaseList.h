@@ -34,7 +34,8 @@ struct CaseList {
   /// Sets `problem` where the file is not of the table.
   static CaseList read(const std::filesystem::path &file, std::string &problem);
 
-  /// `strategy=hsdp with data=dp=2` for each pair that is neither refused nor met by `pairwise`.
+  /// `strategy:zero1 with dropout:on` for each pair that is neither refused nor met by `pairwise`;
+  /// by a wide case unless the pair itself is narrow.
   std::vector<std::string> findUnmetPairs() const;
 };
 

@@ -11,14 +11,20 @@
 
 using namespace ulsc::legality;
 
-Cover::Cover() {
+Cover::Cover(bool isWide) : isWide(isWide) {
   size_t count = 0;
+  std::vector<size_t> earlier;
   for (const Dimension &dimension : getDimensions()) {
-    for (size_t before = 0; before < count; ++before)
-      for (size_t choice = 0; choice < dimension.choices.size(); ++choice)
-        open.insert({before, count + choice});
     offsets.push_back(count);
+    size_t begin = count;
     count += dimension.choices.size();
+    if (isWide && dimension.isNarrow)
+      continue;
+    for (size_t choice = begin; choice < count; ++choice)
+      for (size_t other : earlier)
+        open.insert({other, choice});
+    for (size_t choice = begin; choice < count; ++choice)
+      earlier.push_back(choice);
   }
 }
 
@@ -94,7 +100,9 @@ std::optional<Case> Cover::complete(Pair seed, const std::vector<Conflict> &conf
 
 bool Cover::choose(std::vector<int> &chosen, size_t dimension,
                    const std::vector<Conflict> &conflicts) {
-  size_t count = getDimensions()[dimension].choices.size(), start = random() % count, most = 0;
+  const Dimension &all = getDimensions()[dimension];
+  size_t count = isWide && all.isNarrow ? 1 : all.choices.size(), start = random() % count,
+         most = 0;
   int best = -1;
   for (size_t i = 0; i < count; ++i) {
     size_t choice = (start + i) % count, gain = 1;

@@ -19,7 +19,8 @@ namespace ulsc::legality {
 /// (greedily, as the AETG method does), and among equals the cheapest. The same on every machine.
 class Cover {
 public:
-  Cover();
+  /// `isWide`: of pairs without narrow dimensions, all of whose cases are wide.
+  explicit Cover(bool isWide);
 
   /// A case without a conflict that meets a new pair; nothing when there is none.
   std::optional<Case> makeNext(const std::vector<Conflict> &conflicts);
@@ -36,6 +37,7 @@ private:
   /// Puts the choice that meets most new pairs with what is `chosen` (-1: not yet) in a dimension.
   bool choose(std::vector<int> &chosen, size_t dimension, const std::vector<Conflict> &conflicts);
 
+  bool isWide;
   std::vector<size_t> offsets;
   std::set<Pair> open;
   std::set<std::string> references; ///< trainings on one rank that cases taken need

@@ -16,6 +16,11 @@ static std::string pad(std::string text, size_t width) {
   return text;
 }
 
+static std::string trim(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
 static std::string code(const std::string &text) { return "`" + text + "`"; }
 
 static std::string joinWords(const Words &words) {
@@ -76,16 +81,18 @@ static void writeMatrix(std::ostream &stream, const CaseList &list) {
       nameWidth = std::max(nameWidth, choice.name.size());
   }
   size_t left = dimensionWidth + 1 + 2 + nameWidth;
+  auto addCell = [](std::string &row, const Dimension &dimension, const std::string &text) {
+    row += "  " + pad(text, std::max(dimension.choices.size(), dimension.name.size()));
+  };
   std::string names = pad("", left), numbers = names;
   for (const Dimension &dimension : all) {
-    size_t width = std::max<size_t>(dimension.choices.size(), 5);
-    names += "  " + pad(dimension.name.substr(0, width), width);
+    addCell(names, dimension, dimension.name);
     std::string digits;
     for (size_t i = 0; i < dimension.choices.size(); ++i)
       digits += std::to_string(i + 1);
-    numbers += "  " + pad(digits, width);
+    addCell(numbers, dimension, digits);
   }
-  stream << "\n```text\n" << names << "\n" << numbers << "\n";
+  stream << "\n```text\n" << trim(names) << "\n" << trim(numbers) << "\n";
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t a = 0; a < all[i].choices.size(); ++a) {
       std::string row = pad(a ? "" : all[i].name, dimensionWidth) + " " + std::to_string(a + 1) +
@@ -94,10 +101,9 @@ static void writeMatrix(std::ostream &stream, const CaseList &list) {
         std::string marks;
         for (size_t b = 0; b < all[j].choices.size(); ++b)
           marks += i == j ? "." : isRefused(list, {i, a}, {j, b}) ? "x" : "+";
-        row += "  " + pad(marks, std::max<size_t>(marks.size(), 5));
+        addCell(row, all[j], marks);
       }
-      row.erase(row.find_last_not_of(' ') + 1);
-      stream << row << "\n";
+      stream << trim(row) << "\n";
     }
   stream << "```\n";
 }
@@ -140,18 +146,28 @@ void ulsc::legality::writeDocument(std::ostream &stream, const CaseList &list,
                                    const std::vector<std::string> &errors) {
   size_t refused = std::count_if(list.conflicts.begin(), list.conflicts.end(),
                                  [](const Conflict &c) { return c.choices.size() == 2; });
-  stream << "# What composes\n\n"
-            "Made by `tools/generate-docs.sh` (`ulsc-legality`), which compiles small models: a "
-            "change here is a change of the compiler. The table of\n"
-            "choices is `tools/ulsc-legality/Features.cpp`.\n\n"
-         << "Of " << countPairs() << " pairs of choices " << countPairs() - refused
-         << " are legal, `+`, and " << refused << " refused, `x`, with the reason below. A `+` is "
-         << "a program that compiled; `test/e2e/state_test.cpp` trains\n"
-         << list.pairwise.size()
-         << " cases that meet every `+`, and compares losses, norms of gradients, gradients and "
-            "parameters with one rank's, and memory with the plan.\n"
-            "[legality-cases.txt](legality-cases.txt) lists them, and "
-         << list.more.size() << " more that run with `ULSC_EXHAUSTIVE=1`.\n\n## Pairs\n";
+  size_t wide = std::count_if(list.pairwise.begin(), list.pairwise.end(), isWide);
+  stream
+      << "# What composes\n\n"
+         "Made by `tools/generate-docs.sh` (`ulsc-legality`), which compiles small models to "
+         "their memory plan: a change here is a change of\n"
+         "the compiler. The table of choices is `tools/ulsc-legality/Features.cpp`; a line there "
+         "is a row, a column and cases here.\n\n"
+      << "Of " << countPairs() << " pairs of choices " << countPairs() - refused
+      << " are legal, `+`: a program with both was compiled. " << refused
+      << " are refused, `x`, with the reason below.\n\n"
+      << "`test/e2e/state_test.cpp` trains " << list.pairwise.size()
+      << " cases, which meet every `+`, and compares them with one rank: losses, norms, each "
+         "gradient of the first\n"
+         "step, with SGD the parameters, too; and the memory of each rank with the plan. "
+      << wide
+      << " of them compute and keep all in f32 and meet every\n"
+         "pair that is not about dtypes, with tolerances of 1e-5 and 1e-4. "
+         "[legality-cases.txt](legality-cases.txt) lists the cases, and "
+      << list.more.size()
+      << " more, every\n"
+         "combination of models, meshes, strategies and microbatches with the rest at random, "
+         "which run with `ULSC_EXHAUSTIVE=1`.\n\n## Pairs\n";
   writeMatrix(stream, list);
   writeRefused(stream, list);
   writeChoices(stream);

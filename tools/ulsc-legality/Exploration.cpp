@@ -23,7 +23,18 @@ CaseList Exploration::run() {
   for (size_t i = 0; i < getDimensions().size(); ++i)
     for (size_t choice = 0; choice < getDimensions()[i].choices.size(); ++choice)
       exploreChoice(i, choice);
-  Cover cover;
+  cover(/*isWide=*/true);
+  cover(/*isWide=*/false);
+  auto isBefore = [](const Conflict &a, const Conflict &b) { return a.choices < b.choices; };
+  std::sort(list.conflicts.begin(), list.conflicts.end(), isBefore);
+  list.more = makeCoreCases(list.conflicts, list.pairwise);
+  return std::move(list);
+}
+
+void Exploration::cover(bool isWide) {
+  Cover cover(isWide);
+  for (const Case &choices : list.pairwise)
+    cover.take(choices);
   while (std::optional<Case> next = cover.makeNext(list.conflicts)) {
     if (ask(*next)) {
       reduce(*next);
@@ -32,10 +43,6 @@ CaseList Exploration::run() {
       list.pairwise.push_back(*next);
     }
   }
-  auto isBefore = [](const Conflict &a, const Conflict &b) { return a.choices < b.choices; };
-  std::sort(list.conflicts.begin(), list.conflicts.end(), isBefore);
-  list.more = makeCoreCases(list.conflicts, list.pairwise);
-  return std::move(list);
 }
 
 void Exploration::exploreChoice(size_t dimension, size_t choice) {

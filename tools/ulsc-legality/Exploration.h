@@ -32,6 +32,8 @@ private:
   const std::optional<std::string> &ask(const Case &choices);
   /// Finds with which defaults a choice is refused.
   void exploreChoice(size_t dimension, size_t choice);
+  /// Adds cases until each pair is met or refused.
+  void cover(bool isWide);
   void reduce(Case choices);
   /// A change of one other dimension with which a refused case is accepted.
   std::optional<size_t> findRemedy(const Case &choices, const std::vector<bool> &isGuilty);

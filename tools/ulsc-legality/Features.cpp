@@ -22,12 +22,14 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
       {"model",
        "the family and what its members differ in (`test/golden`)",
        /*changesNumbers=*/true,
+       /*isNarrow=*/false,
        /*isCore=*/true,
        {{"llama", {}, "", "", "", "model.embed_tokens.weight"},
         {"gpt2", {}, "", "", "", "transformer.wte.weight"},
         {"llama-bias-tied", {}, "", "", "", "model.embed_tokens.weight"}}},
       {"strategy",
        "what data ranks divide",
+       false,
        false,
        true,
        {{"ddp", {}, "ddp"},
@@ -39,6 +41,7 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
       {"data",
        "the data axes of the mesh",
        false,
+       false,
        true,
        {{"dp=2", {}, "", "dp=2"},
         {"dp=3", {}, "", "dp=3"},
@@ -47,11 +50,13 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
       {"tensor",
        "what tensor parallelism divides",
        false,
+       false,
        true,
        {{"none"}, //
         {"tp=2", {}, "tp", "tp=2"}}},
       {"microbatches",
        "how often a step goes through the model",
+       false,
        false,
        true,
        {{"1", {"--microbatches", "1"}}, //
@@ -59,12 +64,14 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
       {"dtype",
        "of compute and of stored matrices",
        true,
+       true,
        false,
        {{"f32"}, //
         {"bf16", {"--dtype", "bf16"}},
         {"f16", {"--dtype", "f16"}}}},
       {"state",
        "dtypes of gradients, reductions, masters and moments",
+       true,
        true,
        false,
        {{"f32"},
@@ -78,6 +85,7 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
        "what the backward computes again",
        false,
        false,
+       false,
        {{"default"},
         {"none", {"--recompute", "none"}},
         {"selective", {"--recompute", "selective"}},
@@ -85,11 +93,12 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
         {"full:group=2", {"--recompute", "full:group=2"}},
         {"full:layers=1", {"--recompute", "full:layers=1"}},
         {"limit", {"--memory-limit", "{limit}"}}}},
-      {"optimizer", "", true, false, {{"adamw"}, {"sgd", {"--optimizer", "sgd"}}}},
-      {"dropout", "", true, false, {{"off"}, {"on", {"--dropout", "on"}}}},
+      {"optimizer", "", true, false, false, {{"adamw"}, {"sgd", {"--optimizer", "sgd"}}}},
+      {"dropout", "", true, false, false, {{"off"}, {"on", {"--dropout", "on"}}}},
       {"parameters",
        "groups, frozen parameters and pins of the recipe",
        true,
+       false,
        false,
        {{"alike"},
         {"groups",
@@ -155,6 +164,13 @@ static int countRanks(const std::string &mesh) {
 
 bool Command::needsLimit() const {
   return std::find(flags.begin(), flags.end(), "{limit}") != flags.end();
+}
+
+bool ulsc::legality::isWide(const Case &choices) {
+  for (size_t i = 0; i < choices.size(); ++i)
+    if (getDimensions()[i].isNarrow && choices[i])
+      return false;
+  return true;
 }
 
 const Choice &ulsc::legality::getChoice(const Case &choices, size_t dimension) {

@@ -41,6 +41,8 @@ struct Dimension {
   /// Whether numbers may differ from choice to choice. The others only say where and when the same
   /// numbers are computed, so that one rank's are the reference.
   bool changesNumbers;
+  /// Whether all choices but the default round to few bits, so that only large errors show.
+  bool isNarrow;
   /// Whether the larger list of cases has every combination of it with the others of its kind.
   bool isCore;
   std::vector<Choice> choices;
@@ -76,6 +78,8 @@ Command makeCommand(const Case &choices);
 Command makeReference(const Case &choices);
 Command makeCommand(const LaterFeature &feature);
 
+/// Whether a case has the default of all narrow dimensions, so that small errors show.
+bool isWide(const Case &choices);
 /// Of a choice, by dimension.
 const Choice &getChoice(const Case &choices, size_t dimension);
 bool usesChoice(const Case &choices, const std::string &dimension, const std::string &choice);
