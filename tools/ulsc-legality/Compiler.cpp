@@ -15,6 +15,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include <unistd.h>
+
 using namespace ulsc::legality;
 namespace fs = std::filesystem;
 
@@ -28,6 +30,10 @@ static std::string quote(const std::string &word) {
   for (char c : word)
     text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
+}
+
+fs::path Compiler::nameFile(const char *name) const {
+  return scratch / (std::to_string(::getpid()) + "-" + name);
 }
 
 std::optional<Words> Compiler::complete(const Command &command, std::string &error) const {
@@ -56,7 +62,7 @@ std::optional<Words> Compiler::complete(const Command &command, std::string &err
 
 std::optional<int64_t> Compiler::measurePeak(Words words, const std::string &policy,
                                              std::string &error) const {
-  fs::path report = scratch / "report.json";
+  fs::path report = nameFile("report.json");
   words.insert(words.end(), {"--recompute", policy, "--report", report});
   if (std::optional<std::string> text = run(std::move(words))) {
     error = *text;
@@ -74,7 +80,7 @@ std::optional<std::string> Compiler::refuses(const Command &command) const {
 
 std::optional<std::string> Compiler::run(Words words) const {
   words.insert(words.begin(), {program, "compile"});
-  words.insert(words.end(), {"--emit", "exec", "-o", scratch / "exec.mlir"});
+  words.insert(words.end(), {"--emit", "exec", "-o", nameFile("exec.mlir")});
   std::string line;
   for (const std::string &word : words)
     line += quote(word) + " ";

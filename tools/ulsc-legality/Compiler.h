@@ -36,6 +36,8 @@ private:
   std::optional<int64_t> measurePeak(Words words, const std::string &policy,
                                      std::string &error) const;
   std::string readErrors(const std::string &output) const;
+  /// Below `scratch`, of this process alone.
+  std::filesystem::path nameFile(const char *name) const;
 
   std::filesystem::path program, root, scratch;
 };

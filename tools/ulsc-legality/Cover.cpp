@@ -57,14 +57,17 @@ void Cover::take(const Case &choices) {
 }
 
 std::optional<Case> Cover::makeNext(const std::vector<Conflict> &conflicts) {
-  constexpr int attempts = 50;
+  constexpr size_t attempts = 50;
   std::vector<Pair> pairs(open.begin(), open.end());
   std::optional<Case> best;
-  size_t most = 0, cheapest = 0;
-  // One at random, and where it has a conflict, every other.
-  for (size_t tried = 0, first = pairs.empty() ? 0 : random() % pairs.size();
-       tried < pairs.size() && (!best || tried < size_t(attempts)); ++tried) {
-    std::optional<Case> found = complete(pairs[(first + tried) % pairs.size()], conflicts);
+  size_t most = 0, cheapest = 0, first = pairs.empty() ? 0 : random() % pairs.size();
+  auto isEnough = [&](size_t tried) {
+    // What is greedy may leave no choice for the rest: then again, anyhow.
+    return best ? tried >= std::min(attempts, pairs.size()) : tried >= attempts * pairs.size();
+  };
+  for (size_t tried = 0; !isEnough(tried); ++tried) {
+    std::optional<Case> found =
+        complete(pairs[(first + tried) % pairs.size()], conflicts, tried < pairs.size());
     size_t gain = found ? countNew(*found) : 0, cost = found ? estimateCost(*found) : 0;
     if (!found || (best && (gain < most || (gain == most && cost >= cheapest))))
       continue;
@@ -80,7 +83,8 @@ static bool hasConflict(const std::vector<int> &chosen, const std::vector<Confli
   return !isFree(Case(chosen.begin(), chosen.end()), conflicts);
 }
 
-std::optional<Case> Cover::complete(Pair seed, const std::vector<Conflict> &conflicts) {
+std::optional<Case> Cover::complete(Pair seed, const std::vector<Conflict> &conflicts,
+                                    bool isGreedy) {
   std::vector<int> chosen(offsets.size(), -1);
   for (size_t choice : {seed.first, seed.second}) {
     size_t dimension = std::upper_bound(offsets.begin(), offsets.end(), choice) - offsets.begin();
@@ -91,7 +95,7 @@ std::optional<Case> Cover::complete(Pair seed, const std::vector<Conflict> &conf
   for (size_t i = order.size(); i > 1; --i)
     std::swap(order[i - 1], order[random() % i]);
   for (size_t dimension : order)
-    if (chosen[dimension] < 0 && !choose(chosen, dimension, conflicts))
+    if (chosen[dimension] < 0 && !choose(chosen, dimension, conflicts, isGreedy))
       return std::nullopt;
   if (hasConflict(chosen, conflicts))
     return std::nullopt;
@@ -99,7 +103,7 @@ std::optional<Case> Cover::complete(Pair seed, const std::vector<Conflict> &conf
 }
 
 bool Cover::choose(std::vector<int> &chosen, size_t dimension,
-                   const std::vector<Conflict> &conflicts) {
+                   const std::vector<Conflict> &conflicts, bool isGreedy) {
   const Dimension &all = getDimensions()[dimension];
   size_t count = isWide && all.isNarrow ? 1 : all.choices.size(), start = random() % count,
          most = 0;
@@ -109,7 +113,7 @@ bool Cover::choose(std::vector<int> &chosen, size_t dimension,
     chosen[dimension] = int(choice);
     if (hasConflict(chosen, conflicts))
       continue;
-    for (size_t other = 0; other < chosen.size(); ++other)
+    for (size_t other = 0; isGreedy && other < chosen.size(); ++other)
       if (other != dimension && chosen[other] >= 0) {
         Pair pair = std::minmax(number(dimension, choice), number(other, size_t(chosen[other])));
         gain += open.count(pair);

@@ -33,9 +33,11 @@ private:
   size_t number(size_t dimension, size_t choice) const { return offsets[dimension] + choice; }
   size_t countNew(const Case &choices) const;
   size_t estimateCost(const Case &choices) const;
-  std::optional<Case> complete(Pair seed, const std::vector<Conflict> &conflicts);
-  /// Puts the choice that meets most new pairs with what is `chosen` (-1: not yet) in a dimension.
-  bool choose(std::vector<int> &chosen, size_t dimension, const std::vector<Conflict> &conflicts);
+  std::optional<Case> complete(Pair seed, const std::vector<Conflict> &conflicts, bool isGreedy);
+  /// Puts a choice in a dimension, the one that meets most new pairs with what is `chosen` (-1: not
+  /// yet) or any.
+  bool choose(std::vector<int> &chosen, size_t dimension, const std::vector<Conflict> &conflicts,
+              bool isGreedy);
 
   bool isWide;
   std::vector<size_t> offsets;

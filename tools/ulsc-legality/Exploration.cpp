@@ -25,6 +25,7 @@ CaseList Exploration::run() {
       exploreChoice(i, choice);
   cover(/*isWide=*/true);
   cover(/*isWide=*/false);
+  dropImplied();
   auto isBefore = [](const Conflict &a, const Conflict &b) { return a.choices < b.choices; };
   std::sort(list.conflicts.begin(), list.conflicts.end(), isBefore);
   list.more = makeCoreCases(list.conflicts, list.pairwise);
@@ -90,4 +91,38 @@ std::optional<size_t> Exploration::findRemedy(const Case &choices,
         return i;
     }
   return std::nullopt;
+}
+
+void Exploration::dropImplied() {
+  for (size_t i = 0; i < list.conflicts.size(); ++i) {
+    Conflict conflict = list.conflicts[i];
+    std::vector<Conflict> simpler;
+    for (size_t place = 0; conflict.choices.size() > 2 && place < conflict.choices.size(); ++place)
+      if (isImplied(conflict, place)) {
+        simpler.push_back(conflict);
+        simpler.back().choices.erase(simpler.back().choices.begin() + place);
+      }
+    if (simpler.empty())
+      continue;
+    // Each says the same. What was put at the end is looked at, too.
+    list.conflicts.erase(list.conflicts.begin() + i--);
+    list.conflicts.insert(list.conflicts.end(), simpler.begin(), simpler.end());
+  }
+}
+
+/// Whether the other choices of a conflict are refused with every other choice of that dimension.
+bool Exploration::isImplied(const Conflict &conflict, size_t place) const {
+  auto [dimension, own] = conflict.choices[place];
+  for (size_t choice = 0; choice < getDimensions()[dimension].choices.size(); ++choice) {
+    std::vector<std::pair<size_t, size_t>> others = conflict.choices;
+    others[place].second = choice;
+    bool isRefused =
+        std::any_of(list.conflicts.begin(), list.conflicts.end(), [&](const Conflict &known) {
+          return std::includes(others.begin(), others.end(), known.choices.begin(),
+                               known.choices.end());
+        });
+    if (choice != own && !isRefused)
+      return false;
+  }
+  return true;
 }

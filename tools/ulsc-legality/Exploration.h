@@ -35,6 +35,9 @@ private:
   /// Adds cases until each pair is met or refused.
   void cover(bool isWide);
   void reduce(Case choices);
+  /// Leaves out of conflicts what the others in them imply.
+  void dropImplied();
+  bool isImplied(const Conflict &conflict, size_t place) const;
   /// A change of one other dimension with which a refused case is accepted.
   std::optional<size_t> findRemedy(const Case &choices, const std::vector<bool> &isGuilty);
 
