@@ -115,7 +115,7 @@ std::vector<std::string> CaseList::findUnmetPairs() const {
     for (const Conflict &conflict : conflicts)
       if (conflict.choices == pair.choices)
         return true;
-    bool isNarrow = all[pair.choices[0].first].isNarrow || all[pair.choices[1].first].isNarrow;
+    bool isNarrow = all[pair.choices[0].first].is(Narrow) || all[pair.choices[1].first].is(Narrow);
     return std::any_of(pairwise.begin(), pairwise.end(), [&](const Case &choices) {
       return pair.holdsIn(choices) && (isNarrow || isWide(choices));
     });

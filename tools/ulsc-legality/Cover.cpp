@@ -18,7 +18,7 @@ Cover::Cover(bool isWide) : isWide(isWide) {
     offsets.push_back(count);
     size_t begin = count;
     count += dimension.choices.size();
-    if (isWide && dimension.isNarrow)
+    if (isWide && dimension.is(Narrow))
       continue;
     for (size_t choice = begin; choice < count; ++choice)
       for (size_t other : earlier)
@@ -105,7 +105,7 @@ std::optional<Case> Cover::complete(Pair seed, const std::vector<Conflict> &conf
 bool Cover::choose(std::vector<int> &chosen, size_t dimension,
                    const std::vector<Conflict> &conflicts, bool isGreedy) {
   const Dimension &all = getDimensions()[dimension];
-  size_t count = isWide && all.isNarrow ? 1 : all.choices.size(), start = random() % count,
+  size_t count = isWide && all.is(Narrow) ? 1 : all.choices.size(), start = random() % count,
          most = 0;
   int best = -1;
   for (size_t i = 0; i < count; ++i) {
@@ -141,7 +141,7 @@ std::vector<Case> ulsc::legality::makeCoreCases(const std::vector<Conflict> &con
   while (true) {
     for (int attempt = 0; attempt < attempts; ++attempt) {
       for (size_t i = 0; i < all.size(); ++i)
-        if (!all[i].isCore)
+        if (!all[i].is(Core))
           choices[i] = random() % all[i].choices.size();
       if (!isFree(choices, conflicts))
         continue;
@@ -152,7 +152,7 @@ std::vector<Case> ulsc::legality::makeCoreCases(const std::vector<Conflict> &con
     // The next combination, as the next number is found when counting.
     size_t dimension = 0;
     for (; dimension < all.size(); ++dimension) {
-      if (!all[dimension].isCore)
+      if (!all[dimension].is(Core))
         continue;
       if (++choices[dimension] < all[dimension].choices.size())
         break;

@@ -17,21 +17,23 @@ using namespace ulsc::legality;
 // The table
 //===----------------------------------------------------------------------------------------===//
 
+static const char *const kGroups =
+    R"("groups": [{"match": "{embedding}", "weight_decay": 0}, )"
+    R"({"match": "*.1.*", "lr_scale": 0.5, "weight_decay_scale": 2}])";
+static const char *const kPins =
+    R"("sharding": [{"match": "*.mlp.*proj.weight", "dims": [null, null]}])";
+
 const std::vector<Dimension> &ulsc::legality::getDimensions() {
   static const std::vector<Dimension> dimensions = {
       {"model",
        "the family and what its members differ in (`test/golden`)",
-       /*changesNumbers=*/true,
-       /*isNarrow=*/false,
-       /*isCore=*/true,
+       ChangesNumbers | Core,
        {{"llama", {}, "", "", "", "model.embed_tokens.weight"},
         {"gpt2", {}, "", "", "", "transformer.wte.weight"},
         {"llama-bias-tied", {}, "", "", "", "model.embed_tokens.weight"}}},
       {"strategy",
        "what data ranks divide",
-       false,
-       false,
-       true,
+       Core,
        {{"ddp", {}, "ddp"},
         {"zero1", {}, "zero1"},
         {"zero2", {}, "zero2"},
@@ -40,40 +42,30 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
         {"hsdp", {}, "hsdp"}}},
       {"data",
        "the data axes of the mesh",
-       false,
-       false,
-       true,
+       Core,
        {{"dp=2", {}, "", "dp=2"},
         {"dp=3", {}, "", "dp=3"},
         {"dp=4", {}, "", "dp=4"},
         {"dp=2x2", {}, "", "dp_replicate=2,dp_shard=2"}}},
       {"tensor",
        "what tensor parallelism divides",
-       false,
-       false,
-       true,
+       Core,
        {{"none"}, //
         {"tp=2", {}, "tp", "tp=2"}}},
       {"microbatches",
        "how often a step goes through the model",
-       false,
-       false,
-       true,
+       Core,
        {{"1", {"--microbatches", "1"}}, //
         {"2", {"--microbatches", "2"}}}},
       {"dtype",
        "of compute and of stored matrices",
-       true,
-       true,
-       false,
+       ChangesNumbers | Narrow,
        {{"f32"}, //
         {"bf16", {"--dtype", "bf16"}},
         {"f16", {"--dtype", "f16"}}}},
       {"state",
        "dtypes of gradients, reductions, masters and moments",
-       true,
-       true,
-       false,
+       ChangesNumbers | Narrow,
        {{"f32"},
         {"bf16-reduced", {"--reduce-dtype", "bf16"}},
         {"bf16-gradients", {"--grad-dtype", "bf16"}},
@@ -83,9 +75,7 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
           "--stochastic-rounding", "on"}}}},
       {"recomputation",
        "what the backward computes again",
-       false,
-       false,
-       false,
+       0,
        {{"default"},
         {"none", {"--recompute", "none"}},
         {"selective", {"--recompute", "selective"}},
@@ -93,26 +83,15 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
         {"full:group=2", {"--recompute", "full:group=2"}},
         {"full:layers=1", {"--recompute", "full:layers=1"}},
         {"limit", {"--memory-limit", "{limit}"}}}},
-      {"optimizer", "", true, false, false, {{"adamw"}, {"sgd", {"--optimizer", "sgd"}}}},
-      {"dropout", "", true, false, false, {{"off"}, {"on", {"--dropout", "on"}}}},
+      {"optimizer", "", ChangesNumbers, {{"adamw"}, {"sgd", {"--optimizer", "sgd"}}}},
+      {"dropout", "", ChangesNumbers, {{"off"}, {"on", {"--dropout", "on"}}}},
       {"parameters",
        "groups, frozen parameters and pins of the recipe",
-       true,
-       false,
-       false,
+       ChangesNumbers,
        {{"alike"},
-        {"groups",
-         {},
-         "",
-         "",
-         R"("groups": [{"match": "{embedding}", "weight_decay": 0}, )"
-         R"({"match": "*.1.*", "lr_scale": 0.5, "weight_decay_scale": 2}])"},
+        {"groups", {}, "", "", kGroups},
         {"frozen", {}, "", "", R"("frozen": ["{embedding}"])"},
-        {"pinned",
-         {},
-         "",
-         "",
-         R"("sharding": [{"match": "*.mlp.*proj.weight", "dims": [null, null]}])"}}},
+        {"pinned", {}, "", "", kPins}}},
   };
   return dimensions;
 }
@@ -168,7 +147,7 @@ bool Command::needsLimit() const {
 
 bool ulsc::legality::isWide(const Case &choices) {
   for (size_t i = 0; i < choices.size(); ++i)
-    if (getDimensions()[i].isNarrow && choices[i])
+    if (getDimensions()[i].is(Narrow) && choices[i])
       return false;
   return true;
 }
@@ -200,7 +179,7 @@ static Command makeCommandOn(const Case &choices, bool isReference) {
   for (size_t i = 0; i < choices.size(); ++i) {
     const Choice &choice = getChoice(choices, i);
     appendTo(recipe, ", ", choice.recipe);
-    if (isReference && !getDimensions()[i].changesNumbers)
+    if (isReference && !getDimensions()[i].is(ChangesNumbers))
       continue;
     append(command.flags, choice.flags);
     appendTo(mesh, ",", choice.mesh);

@@ -35,17 +35,25 @@ struct Choice {
   std::string embedding = "";
 };
 
+/// What a dimension is, besides a list of choices.
+enum Trait : unsigned {
+  /// Numbers may differ from choice to choice. Those of other dimensions only say where and when
+  /// the
+  /// same numbers are computed, so that one rank's are the reference.
+  ChangesNumbers = 1,
+  /// All choices but the default round to few bits, so that only large errors show.
+  Narrow = 2,
+  /// The larger list of cases has every combination of it with the others of this trait.
+  Core = 4,
+};
+
 /// Choices of which a program has one. The first is the default.
 struct Dimension {
   std::string name, about;
-  /// Whether numbers may differ from choice to choice. The others only say where and when the same
-  /// numbers are computed, so that one rank's are the reference.
-  bool changesNumbers;
-  /// Whether all choices but the default round to few bits, so that only large errors show.
-  bool isNarrow;
-  /// Whether the larger list of cases has every combination of it with the others of its kind.
-  bool isCore;
+  unsigned traits;
   std::vector<Choice> choices;
+
+  bool is(Trait trait) const { return traits & trait; }
 };
 
 const std::vector<Dimension> &getDimensions();
