@@ -1,7 +1,14 @@
 #!/usr/bin/env bash
-# Writes docs/reference from the TableGen descriptions of dialects and passes.
+# Writes docs/reference from the TableGen descriptions of dialects and passes, and docs/legality* from what the compiler of a
+# build folder takes and refuses.
+#   tools/generate-docs.sh [BUILD_FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+build=${1:-build}
+if [ ! -x "$build/bin/ulsc-legality" ]; then
+  echo "generate-docs: $build/bin/ulsc-legality is not there: build first (tools/test.sh), or name the build folder" >&2
+  exit 1
+fi
 tblgen=$(command -v mlir-tblgen || echo /usr/lib/llvm-22/bin/mlir-tblgen)
 include=(-I . -I /usr/lib/llvm-22/include)
 mkdir -p docs/reference
@@ -23,3 +30,6 @@ done
 } >docs/reference/passes.md
 # No trailing blanks, one newline at the end.
 sed -i 's/[[:space:]]*$//' docs/reference/*.md
+
+# Which features compose; about half a minute.
+"$build/bin/ulsc-legality" docs/legality.md docs/legality-cases.txt
