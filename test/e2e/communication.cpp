@@ -62,9 +62,9 @@ TrafficByReason communication::reported(const json &report, int64_t steps) {
 }
 
 std::filesystem::path communication::compileCase(const Case &c, std::filesystem::path &report) {
-  std::filesystem::path directory =
-      scratchDirectory("communication-" + c.model + c.mesh() + c.strategy +
-                       std::to_string(c.microbatches) + c.reshard + std::to_string(c.units.size()));
+  std::filesystem::path directory = scratchDirectory(
+      "communication-" + c.model + c.mesh() + c.strategy + std::to_string(c.microbatches) +
+      c.reshard + std::to_string(c.units.size()) + c.recompute);
   report = directory / "report.json";
   Words flags{"--seq",
               std::to_string(kSeq),
@@ -77,7 +77,9 @@ std::filesystem::path communication::compileCase(const Case &c, std::filesystem:
               "--strategy",
               c.strategy.empty() ? "ddp+tp" : c.strategy,
               "--reshard-after-forward",
-              c.reshard};
+              c.reshard,
+              "--recompute",
+              c.recompute};
   if (!c.units.empty()) {
     std::ofstream(directory / "recipe.json") << json{{"storage", {{"units", c.units}}}};
     flags.insert(flags.end(), {"--recipe", directory / "recipe.json"});

@@ -23,6 +23,8 @@ struct Case {
   std::string reshard = "true";
   /// The recipe's patterns of units.
   std::vector<std::string> units = {};
+  /// `--recompute`.
+  std::string recompute = "selective:norm,act,gather";
 
   std::string mesh() const { return "dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp); }
   int ranks() const { return int(dp * tp); }
