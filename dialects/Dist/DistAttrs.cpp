@@ -230,9 +230,8 @@ ShardingAttr ShardingAttr::getClosed(FlatSymbolRefAttr mesh,
   MLIRContext *context = mesh.getContext();
   SmallVector<DimShardingAttr> dims;
   for (auto [i, axes] : llvm::enumerate(dimAxes))
-    dims.push_back(
-        DimShardingAttr::get(context, axes, /*isOpen=*/false,
-                             axes.empty() || priorities.empty() ? 0 : priorities[i]));
+    dims.push_back(DimShardingAttr::get(context, axes, /*isOpen=*/false,
+                                        axes.empty() || priorities.empty() ? 0 : priorities[i]));
   return ShardingAttr::get(context, mesh, dims, {}, partials, flat);
 }
 

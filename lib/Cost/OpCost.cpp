@@ -66,8 +66,7 @@ double ulsc::cost::predictUs(dist::CollectiveOpInterface op, dist::MeshAttr mesh
 
 double ulsc::cost::predictUs(Operation *op, const Cluster &cluster) {
   if (auto collective = llvm::dyn_cast<dist::CollectiveOpInterface>(op)) {
-    auto mesh =
-        SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(op, collective.getMeshAttr());
+    auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(op, collective.getMeshAttr());
     return mesh ? predictUs(collective, mesh.getMesh(), cluster) : 0;
   }
   if (llvm::isa<uls::ReshapeOp, uls::ConstantOp>(op))

@@ -29,9 +29,8 @@ static const Preset kPresets[] = {
 #include "lib/Frontend/Presets.inc"
 };
 
-static const LaterStrategy kLater[] = {{"cp", "context parallelism"},
-                                       {"ep", "expert parallelism"},
-                                       {"pp", "pipeline parallelism"}};
+static const LaterStrategy kLater[] = {
+    {"cp", "context parallelism"}, {"ep", "expert parallelism"}, {"pp", "pipeline parallelism"}};
 
 /// Another name of zero3.
 static constexpr StringLiteral kFsdp = "fsdp";

@@ -84,8 +84,8 @@ Value Partitioner::countAgain(uls::IotaOp op, const Layout &layout) {
   state.resultShardings.push_back(mesh.write(layout));
   state.resultTypes.push_back(op.getOutput().getType());
   SmallVector<dist::PartitionedValue> results;
-  if (failed(llvm::cast<dist::PartitionOpInterface>(op.getOperation())
-                 .partition(state, {}, results)))
+  if (failed(
+          llvm::cast<dist::PartitionOpInterface>(op.getOperation()).partition(state, {}, results)))
     llvm_unreachable("counting has no operands that could be refused");
   dropAnnotations(results.front().value.getDefiningOp());
   counted[op].push_back({results.front().value, layout});

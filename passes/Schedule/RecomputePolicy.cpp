@@ -20,8 +20,7 @@ using namespace ulsc::uls;
 RecomputeKind ulsc::getRecomputeKind(Operation *op) {
   if (op->getNumRegions() != 0)
     return NeverAgain;
-  if (isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, IotaOp, ConstantOp,
-          dist::LocalSliceOp>(op))
+  if (isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, IotaOp, ConstantOp, dist::LocalSliceOp>(op))
     return RearrangesOnly;
   if (isa<AttentionOp>(op))
     return Attention;

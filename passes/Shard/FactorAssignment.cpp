@@ -86,9 +86,8 @@ private:
       SmallVector<Candidate, 2> all = std::move(list);
       list.clear();
       for (Candidate &candidate : all) {
-        auto *outranked = llvm::find_if(candidate.axes, [&](uint8_t axis) {
-          return strongest[axis] < candidate.priority;
-        });
+        auto *outranked = llvm::find_if(
+            candidate.axes, [&](uint8_t axis) { return strongest[axis] < candidate.priority; });
         candidate.axes.erase(outranked, candidate.axes.end());
         propose(&list - candidates.data(), candidate);
       }

@@ -125,8 +125,8 @@ void PendingReductions::evaluate(Block &block) {
 // From uses to values
 //===---------------------------------------------------------------------------------------===//
 
-/// Gradients of parameters and scalars may leave a block pending over data axes, gradients also over
-/// those of the sequence; but not over axes that shard them, which stay as they are stored.
+/// Gradients of parameters and scalars may leave a block pending over data axes, gradients also
+/// over those of the sequence; but not over axes that shard them, which stay as they are stored.
 AxisMask PendingReductions::getAllowedResult(Operation *function, unsigned index) {
   auto block = llvm::dyn_cast<uls::BlockOp>(function);
   if (!block)

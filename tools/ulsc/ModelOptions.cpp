@@ -42,7 +42,8 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
        "whether the program drops elements (default: if the model has a rate)"},
       {"recompute", "POLICY",
        "what the backward computes again instead of keeping it: none, selective, "
-       "selective:attn,norm,act,gather, full, full:group=K,layers=N (default selective:norm,act,gather)"},
+       "selective:attn,norm,act,gather, full, full:group=K,layers=N (default "
+       "selective:norm,act,gather)"},
       {"memory-limit", "SIZE",
        "the most memory of a device, as 70GB or 512MiB: the cheapest recomputation that fits is "
        "chosen"},

@@ -128,8 +128,8 @@ static void drawStorage(ModuleOp module, uint64_t seed) {
   module->setAttr(uls::UlsDialect::kStorageAttrName, storage.getDictionary(module.getContext()));
 }
 
-/// Cuts what blocks hand on along the sequence over an axis that is no data axis, after all else has
-/// had its say or not, or leaves it.
+/// Cuts what blocks hand on along the sequence over an axis that is no data axis, after all else
+/// has had its say or not, or leaves it.
 static void drawSequence(ModuleOp module, uint64_t seed) {
   auto batch = module->getAttrOfType<DictionaryAttr>("uls.batch");
   auto data = batch ? batch.getAs<ArrayAttr>("data_axes") : ArrayAttr();
@@ -153,14 +153,14 @@ static void drawSequence(ModuleOp module, uint64_t seed) {
           block.getArgAttr(argument.getArgNumber(), "uls.parameter") ||
           type.getDimSize(1) % *mesh.getMesh().getAxisSize(axis) != 0)
         continue;
-      block.setArgAttr(
-          argument.getArgNumber(), dist::DistDialect::kShardingAttrName,
-          dist::ShardingAttr::get(module.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-                                  {makeDim({}, 0), makeDim(axis, seed / 3 % 2), makeDim({}, 0)}, {},
-                                  {}, {}));
+      block.setArgAttr(argument.getArgNumber(), dist::DistDialect::kShardingAttrName,
+                       dist::ShardingAttr::get(
+                           module.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                           {makeDim({}, 0), makeDim(axis, seed / 3 % 2), makeDim({}, 0)}, {}, {},
+                           {}));
     }
-  module->setAttr("uls.rules", builder.getDictionaryAttr(builder.getNamedAttr(
-                                   "seq", builder.getArrayAttr({axis}))));
+  module->setAttr("uls.rules", builder.getDictionaryAttr(
+                                   builder.getNamedAttr("seq", builder.getArrayAttr({axis}))));
 }
 
 /// All-reduces of numbers about the whole step.
