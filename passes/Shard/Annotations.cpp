@@ -14,13 +14,20 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::shard;
 
-/// `uls.batch.data_axes`.
-static SmallVector<StringAttr> getDataAxes(ModuleOp module) {
+static SmallVector<StringAttr> readAxes(ModuleOp module, StringRef attribute, StringRef key) {
   SmallVector<StringAttr> axes;
-  if (auto batch = module->getAttrOfType<DictionaryAttr>("uls.batch"))
-    if (auto list = batch.getAs<ArrayAttr>("data_axes"))
+  if (auto entries = module->getAttrOfType<DictionaryAttr>(attribute))
+    if (auto list = entries.getAs<ArrayAttr>(key))
       llvm::append_range(axes, list.getAsRange<StringAttr>());
   return axes;
+}
+
+SmallVector<StringAttr> shard::readDataAxes(ModuleOp module) {
+  return readAxes(module, "uls.batch", "data_axes");
+}
+
+SmallVector<StringAttr> shard::readSequenceAxes(ModuleOp module) {
+  return readAxes(module, "uls.rules", "seq");
 }
 
 /// Tokens and targets: dimension 0 of a microbatch, dimension 1 of the step's inputs, is the batch.
@@ -38,7 +45,7 @@ static dist::ShardingAttr getBatchSharding(FunctionOpInterface function, Type ty
 
 void ShardingGraph::forEachAnnotation(
     function_ref<void(int64_t, dist::ShardingAttr, DictionaryAttr, Location, StringRef)> callback) {
-  SmallVector<StringAttr> dataAxes = getDataAxes(module);
+  SmallVector<StringAttr> dataAxes = readDataAxes(module);
   std::string batchRule =
       "rule batch→" +
       llvm::join(llvm::map_range(dataAxes, [](StringAttr a) { return a.getValue(); }), ",");

@@ -123,28 +123,12 @@ struct PropagateShardings : ulsc::impl::PropagateShardingsPassBase<PropagateShar
       return signalPassFailure();
     Propagation(graph, mesh, cost).run();
     recordConflicts(graph, mesh, cost);
-    PendingReductions pending(graph, mesh, cost, getDataAxes(module, mesh),
-                              getSequenceAxes(module, mesh));
+    PendingReductions pending(graph, mesh, cost, mesh.getMask(readDataAxes(module)),
+                              mesh.getMask(readSequenceAxes(module)));
     pending.run();
     Writer writer(graph, pending, mesh);
     for (FunctionOpInterface function : graph.getFunctions())
       writer.write(function);
-  }
-
-  static AxisMask getDataAxes(ModuleOp module, const Mesh &mesh) {
-    SmallVector<StringAttr> axes;
-    if (auto batch = module->getAttrOfType<DictionaryAttr>("uls.batch"))
-      if (auto list = batch.getAs<ArrayAttr>("data_axes"))
-        llvm::append_range(axes, list.getAsRange<StringAttr>());
-    return mesh.getMask(axes);
-  }
-
-  static AxisMask getSequenceAxes(ModuleOp module, const Mesh &mesh) {
-    SmallVector<StringAttr> axes;
-    if (auto rules = module->getAttrOfType<DictionaryAttr>("uls.rules"))
-      if (auto list = rules.getAs<ArrayAttr>("seq"))
-        llvm::append_range(axes, list.getAsRange<StringAttr>());
-    return mesh.getMask(axes);
   }
 };
 } // namespace

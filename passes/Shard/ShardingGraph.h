@@ -53,6 +53,11 @@ struct Edge {
   bool isElementwise = false;
 };
 
+/// Mesh axes over which the batch is distributed (`data_axes` of the module's `uls.batch`), and
+/// those over which the sequence is between blocks (`seq` of its `uls.rules`).
+llvm::SmallVector<mlir::StringAttr> readDataAxes(mlir::ModuleOp module);
+llvm::SmallVector<mlir::StringAttr> readSequenceAxes(mlir::ModuleOp module);
+
 /// A splat of floating-point zeros: a summand of anything.
 bool isZeroConstant(mlir::Operation *op);
 

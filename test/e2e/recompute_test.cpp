@@ -136,6 +136,37 @@ TEST(RecomputeLimit, IsKeptByRanks) {
   }
 }
 
+/// A model that is refused on one rank under a limit trains within it where four ranks split it.
+TEST(RecomputeLimit, RefusedOnOneRankFitsOnFour) {
+  fs::path directory = scratchDirectory("recompute-limit"), source = goldenDirectory("llama");
+  auto trainOn = [&](int ranks, const Words &more) {
+    Words flags{"--seq", "32", "--batch", "16"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    fs::path program = compile(source, flags, directory / "report.json");
+    return train(program, ranks,
+                 {"--data", source / "tokens.bin", "--steps", std::to_string(kSteps)});
+  };
+  std::vector<StepMetrics> expected = trainOn(1, {"--recompute", "full"});
+  int64_t least = readJson(directory / "report.json")["memory"][0]["peak"];
+  std::string limit = std::to_string(least * 7 / 10);
+
+  Outcome refused =
+      run({fs::path(ULSC_BUILD_DIR) / "bin" / "ulsc", "compile", source, "--seq", "32", "--batch",
+           "16", "--memory-limit", limit, "-o", directory / "refused"});
+  EXPECT_NE(refused.exitCode, 0);
+  EXPECT_NE(refused.output.find("--memory-limit " + limit + " can't be met"), std::string::npos)
+      << refused.output;
+  EXPECT_FALSE(fs::exists(directory / "refused"));
+
+  std::vector<StepMetrics> actual =
+      trainOn(4, {"--mesh", "dp=4", "--strategy", "zero3", "--memory-limit", limit});
+  ASSERT_EQ(actual.size(), expected.size());
+  for (int i = 0; i < kSteps; ++i) {
+    EXPECT_LE(relativeDifference(actual[i].loss, expected[i].loss), 1e-5);
+    EXPECT_LE(actual[i].all["peak_memory_bytes"].get<int64_t>(), least * 7 / 10);
+  }
+}
+
 /// Each of these saves less than the one before.
 TEST(RecomputeMemory, FallsFromPolicyToPolicy) {
   for (const char *model : {"llama", "gpt2"}) {
