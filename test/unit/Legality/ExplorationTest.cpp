@@ -77,10 +77,13 @@ TEST(Exploration, FindsDefaultsThatAChoiceIsRefusedWith) {
 TEST(Exploration, FindsWhatPartnersAreRefusedWith) {
   CaseList list;
   std::vector<Choices> refused{{{"strategy", "hsdp"}, {"recomputation", "full"}}};
-  for (const char *mesh : {"dp=2", "dp=3", "dp=4"})
-    refused.push_back({{"strategy", "hsdp"}, {"data", mesh}});
-  for (const char *strategy : {"ddp", "zero1", "zero2", "zero3", "zero3-kept"})
-    refused.push_back({{"strategy", strategy}, {"data", "dp=2x2"}});
+  // Neither has another partner.
+  for (const Dimension &dimension : getDimensions())
+    for (const Choice &choice : dimension.choices)
+      if (dimension.name == "data" && choice.name != "dp=2x2")
+        refused.push_back({{"strategy", "hsdp"}, {"data", choice.name}});
+      else if (dimension.name == "strategy" && choice.name != "hsdp")
+        refused.push_back({{"strategy", choice.name}, {"data", "dp=2x2"}});
   std::vector<std::string> found = findConflicts(refused, list);
   EXPECT_EQ(found.size(), refused.size() + 1);
   EXPECT_NE(std::find(found.begin(), found.end(), "hsdp full"), found.end());
