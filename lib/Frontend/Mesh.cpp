@@ -95,8 +95,9 @@ static bool checkAxes(Location location, const MeshText &mesh) {
     if (name == "sp" || name == "ep") {
       emitError(location) << "mesh axis " << name << ": " << name
                           << " is never an axis of its own, "
-                          << (name == "sp" ? "it shares tp" : "experts share the axes dp and tp")
-                          << ", and is not supported yet";
+                          << (name == "sp"
+                                  ? "it shares tp; as mesh tp=2 with strategy tp+sp"
+                                  : "experts share the axes dp and tp, and is not supported yet");
       isLegal = false;
     }
     for (const KnownAxis &known : kCanonical)

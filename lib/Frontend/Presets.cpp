@@ -54,6 +54,10 @@ std::optional<JsonFile> ulsc::frontend::loadPreset(Location location, StringRef 
                           << ", joined by +";
       return std::nullopt;
     }
+  if (name.empty()) {
+    emitError(location) << "a strategy joined by + is empty; as in ddp+tp";
+    return std::nullopt;
+  }
   emitError(location) << "strategy \"" << name << "\" is unknown; supported are " << supported
                       << ", joined by +" << suggestNearest(name, getStrategies());
   return std::nullopt;

@@ -138,17 +138,22 @@ SmallVector<StateTensor> memory::getStateTensors(ArrayRef<ModelTensor> tensors) 
 //===---------------------------------------------------------------------------------------===//
 
 RankMemory memory::computeStateMemory(ArrayRef<ModelTensor> tensors, const StateDtypes &dtypes,
-                                      ZeroStage stage, int64_t shards,
-                                      ArrayRef<std::string> shardAxes, int64_t devices) {
+                                      ZeroStage stage,
+                                      ArrayRef<std::pair<std::string, int64_t>> storageAxes,
+                                      int64_t devices) {
   Row parameters{"parameters"}, gradients{"gradients"}, master{"master"}, moments{"moments"};
   RankMemory result;
   result.lastRank = devices - 1;
   for (const ModelTensor &tensor : tensors) {
+    int64_t shards = 1;
+    std::vector<std::string> divided;
+    for (auto &[axis, size] : storageAxes)
+      if (size > 1 && !llvm::is_contained(tensor.axes, axis)) {
+        shards *= size;
+        divided.push_back(axis);
+      }
     int64_t whole = tensor.getElements(), part = llvm::divideCeilSigned(whole, shards);
     StateBytes bytes = weigh(whole, part, tensor.isTrained, dtypes, stage);
-    std::vector<std::string> divided;
-    if (shards > 1)
-      divided = shardAxes.vec();
     divided.insert(divided.end(), tensor.axes.begin(), tensor.axes.end());
     auto axesFrom = [&](ZeroStage first) { return stage >= first ? divided : tensor.axes; };
     parameters.add(axesFrom(ZeroStage::Parameters), bytes.parameters);

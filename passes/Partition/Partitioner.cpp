@@ -40,7 +40,7 @@ static DictionaryAttr getEntry(Operation *op, StringRef name, unsigned index) {
 
 ReshardCause Partitioner::getCause(Value value, Operation *user) const {
   ReshardCause cause;
-  cause.user = dist::describeLocation(user->getLoc()) + ": " + user->getName().getStringRef().str();
+  cause.user = dist::describeLocation(user->getLoc());
   if (auto result = llvm::dyn_cast<OpResult>(value)) {
     cause.sums = getEntry(result.getOwner(), "dist.causes", result.getResultNumber());
     cause.origins = getEntry(result.getOwner(), "dist.origins", result.getResultNumber());

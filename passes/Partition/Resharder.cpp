@@ -19,8 +19,8 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::shard;
 
-/// "contraction of mlp, sharded by …" for reductions, "uls.rms_norm needs it, sharded by …" for
-/// movements.
+/// "contraction of mlp, sharded by …" for reductions, "lm_head: needs whole what rule seq→tp
+/// (strategy sp) shards" for movements.
 StringAttr Resharder::describe(const ReshardStep &step, const ReshardCause &cause) const {
   bool isReduction = step.kind == ReshardStep::AllReduce || step.kind == ReshardStep::ReduceScatter;
   DictionaryAttr reasons = isReduction ? cause.sums : cause.origins;
@@ -29,14 +29,18 @@ StringAttr Resharder::describe(const ReshardStep &step, const ReshardCause &caus
     if (reasons)
       if (auto text = reasons.getAs<StringAttr>(mesh.getAxisName(axis)))
         texts.insert(text.getValue());
+  auto make = [&](const Twine &text) { return StringAttr::get(mesh.attr.getContext(), text); };
   if (!isReduction && !cause.text.empty())
-    return StringAttr::get(mesh.attr.getContext(), cause.text);
-  std::string joined = llvm::join(texts, "; ");
-  if (isReduction && !texts.empty())
-    return StringAttr::get(mesh.attr.getContext(), joined);
-  return StringAttr::get(mesh.attr.getContext(),
-                         cause.user + (isReduction ? " sums over ranks" : " needs another layout") +
-                             (texts.empty() ? "" : "; the value is sharded by " + joined));
+    return make(cause.text);
+  if (isReduction)
+    return make(texts.empty() ? cause.user + ": a sum over ranks" : llvm::join(texts, "; "));
+  // The annotation; by which ops it came is in the value's origins.
+  llvm::SmallSetVector<StringRef, 2> annotations;
+  for (StringRef text : texts)
+    annotations.insert(text.split(", by ").first);
+  std::string how = step.kind == ReshardStep::AllGather ? "needs whole" : "needs in another layout";
+  return make(cause.user + ": " + how + " what " +
+              (annotations.empty() ? "is sharded" : llvm::join(annotations, " and ") + " shards"));
 }
 
 /// The elements of a rank's block in one dimension, padded so that they split evenly over `axes`.

@@ -196,8 +196,11 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
 LogicalResult CutJointBlocks::cut(BlockOp joint) {
   FailureOr<SavedValues> saved = chooseSavedValues(joint, policy);
   if (failed(saved))
-    return joint.emitOpError() << "has a value that the backward part needs and that the policy \""
-                               << policy.str() << "\" leaves neither kept nor computed again";
+    return emitError(joint.getLoc())
+           << "recompute is \"" << policy.str() << "\", which keeps too little of block "
+           << joint.getSymName()
+           << ": its backward part needs a value that is neither kept nor may be computed again; "
+              "add values to keep, or give a price, which lets more be computed again";
   Halves &cut = halves[joint.getSymNameAttr()];
   cut.joint = joint;
   cut.saved = std::move(*saved);

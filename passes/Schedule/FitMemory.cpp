@@ -46,6 +46,7 @@ public:
   FailureOr<MemoryFit> run() {
     if (succeeded(tryNone()) && fit.smallest.persistentBytes > limit) {
       // Nothing can fit; two plans tell about how near it comes.
+      fit.isHopeless = true;
       FailureOr<bool> one = attempt(makeFull(kHighestPrice, 1, std::max<int64_t>(numLayers, 1)));
       return failed(one) ? FailureOr<MemoryFit>(failure()) : std::move(fit);
     }

@@ -34,6 +34,8 @@ struct MemoryFit {
   std::optional<PlannedPolicy> chosen;
   /// The smallest peak of all that were planned.
   PlannedPolicy smallest;
+  /// Whether what lasts between steps alone is over the limit, so that little was planned.
+  bool isHopeless = false;
 };
 
 /// Looks for the policy with the least time predicted for recomputation whose peak is at most

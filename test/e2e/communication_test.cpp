@@ -91,8 +91,7 @@ private:
     }
     if (c.dp > 1)
       cause += "loss: sum over batch, sharded by rule batch→dp; ";
-    add(axes, "step", cause + "forward: uls.sum_ranks sums over ranks", 1,
-        4 * int64_t(axes.size() + 1));
+    add(axes, "step", cause + "forward: a sum over ranks", 1, 4 * int64_t(axes.size() + 1));
   }
 
   const Case &c;

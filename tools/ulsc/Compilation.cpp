@@ -218,6 +218,11 @@ bool Compilation::readBatch() {
   if (purpose == Purpose::Parameters) {
     importOptions.dataRanks = recipe.getDataRanks();
     importOptions.dataAxes = recipe.getDataAxes();
+    // Parameters don't depend on a length that was not given; let it divide.
+    const AxisRule *rule = recipe.findRule("seq");
+    if (rule && !arguments.has("seq"))
+      for (const std::string &axis : rule->meshAxes)
+        importOptions.seq *= recipe.getAxisSize(axis);
     return true;
   }
   auto batch = arguments.getInteger("batch", 1, 0),

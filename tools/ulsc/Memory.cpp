@@ -83,6 +83,14 @@ static Arguments makeStateArguments(const Arguments &asked, const MemoryRequest 
   return arguments;
 }
 
+/// What a recipe divides, whatever it calls that.
+static memory::ZeroStage getStage(const Storage &storage) {
+  return !storage.parameters.empty()  ? memory::ZeroStage::Parameters
+         : !storage.gradients.empty() ? memory::ZeroStage::Gradients
+         : !storage.optimizer.empty() ? memory::ZeroStage::Optimizer
+                                      : memory::ZeroStage::None;
+}
+
 /// The state of a model by formula.
 static int runModelState(const Arguments &asked, const MemoryRequest &request, StringRef reason,
                          MemoryOutput &output) {
@@ -91,22 +99,27 @@ static int runModelState(const Arguments &asked, const MemoryRequest &request, S
   if (!compilation.prepare() || failed(compilation.run("graph")))
     return 1;
   ModuleOp module = compilation.getModule();
+  const Recipe &recipe = compilation.getRecipe();
   StateSubject subject{getModelName(module), report::countParameters(module),
                        memory::collectTensors(module),
-                       request.mesh ? *request.mesh : makeMemoryMesh(compilation.getRecipe())};
-  printState(output, request, subject);
+                       request.mesh ? *request.mesh : makeMemoryMesh(recipe)};
+  // What a recipe says of storage holds, over whatever a strategy does.
+  MemoryRequest told(request);
+  memory::StateStrategy ofRecipe{recipe.strategy, getStage(recipe.storage)};
+  bool isWhatWasAsked = arguments.get("strategy") == asked.get("strategy");
+  if (asked.has("recipe") && isWhatWasAsked && !request.comparesDtypes && !request.findsDevices &&
+      (!recipe.isStrategyImplied || ofRecipe.stage != memory::ZeroStage::None)) {
+    told.strategy = &ofRecipe;
+    told.otherStrategies.clear();
+    subject.mesh = makeMemoryMesh(recipe);
+    if (!recipe.storage.optimizer.empty())
+      subject.mesh.dataAxes = recipe.storage.optimizer;
+  }
+  printState(output, told, subject);
   output.print("model state only; activations, temporaries and communication are not included: " +
                reason);
   output.document["not_included"] = reason.str();
   return 0;
-}
-
-/// What a recipe divides, whatever it calls that.
-static memory::ZeroStage getStage(const Storage &storage) {
-  return !storage.parameters.empty()  ? memory::ZeroStage::Parameters
-         : !storage.gradients.empty() ? memory::ZeroStage::Gradients
-         : !storage.optimizer.empty() ? memory::ZeroStage::Optimizer
-                                      : memory::ZeroStage::None;
 }
 
 static int64_t getLastingState(const memory::RankMemory &rank) {
@@ -130,10 +143,8 @@ static void printFormula(MemoryOutput &output, const MemoryRequest &request,
                          const memory::RankMemory &rank, memory::Dtype stored) {
   int64_t plan = getLastingState(rank), underWay = getGradientsUnderWay(rank);
   MemoryMesh mesh{subject.mesh.axes, storage.optimizer};
-  int64_t formula =
-      memory::computeStateMemory(subject.tensors, request.dtypes, getStage(storage),
-                                 mesh.getDataRanks(), mesh.dataAxes, mesh.getDevices())
-          .total;
+  memory::StateStrategy divided{"", getStage(storage)};
+  int64_t formula = computeState({"", 0, subject.tensors, mesh}, request.dtypes, divided).total;
   output.document["state"] = llvm::json::Object{{"plan", plan}, {"formula", formula}};
   output.print("state in the plan " + formatExactBytes(plan) +
                (underWay ? " and " + formatExactBytes(underWay) + " under way" : "") +

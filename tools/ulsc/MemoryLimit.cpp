@@ -139,7 +139,7 @@ static const MemoryRow &findRow(const llvm::json::Object &memory, int64_t limit)
   return kRows[std::size(kRows) - 1];
 }
 
-static LogicalResult fail(int64_t limit, StringRef which, const std::string &policy,
+static LogicalResult fail(int64_t limit, const Twine &which, const std::string &policy,
                           const llvm::json::Object &memory, StringRef remedy) {
   const MemoryRow &row = findRow(memory, limit);
   std::string rows;
@@ -170,6 +170,11 @@ LogicalResult ulsc::tool::applyMemoryLimit(ModuleOp module, int64_t limit,
   FailureOr<MemoryFit> fit = fitMemory(module, limit, plan);
   if (failed(fit))
     return failure();
+  if (fit->isHopeless)
+    return fail(limit,
+                "what lasts between steps takes " + std::to_string(fit->smallest.persistentBytes) +
+                    " bytes alone, and with activations the peak",
+                fit->smallest.policy, planner.getSmallest(), "");
   if (!fit->chosen)
     return fail(limit, "the smallest peak found", fit->smallest.policy, planner.getSmallest(), "");
   options.options["scheduled"] += " recompute=" + fit->chosen->policy;

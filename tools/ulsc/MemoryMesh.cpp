@@ -49,8 +49,12 @@ int64_t MemoryMesh::getShards(const memory::StateStrategy &strategy) const {
   return strategy.isHybrid ? getSize("dp_shard") : getDataRanks();
 }
 
-AxisNames MemoryMesh::getShardAxes(const memory::StateStrategy &strategy) const {
-  return strategy.isHybrid ? AxisNames{"dp_shard"} : dataAxes;
+std::vector<std::pair<std::string, int64_t>>
+MemoryMesh::getStorageAxes(const memory::StateStrategy &strategy) const {
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  for (const std::string &axis : strategy.isHybrid ? AxisNames{"dp_shard"} : dataAxes)
+    sizes.emplace_back(axis, getSize(axis));
+  return sizes;
 }
 
 std::string MemoryMesh::describe() const {

@@ -29,7 +29,9 @@ struct MemoryMesh {
   bool isHybrid() const { return has("dp_replicate") || has("dp_shard"); }
   int64_t getDataRanks() const;
   int64_t getShards(const memory::StateStrategy &strategy) const;
-  AxisNames getShardAxes(const memory::StateStrategy &strategy) const;
+  /// The axes over which a strategy divides state, with their sizes.
+  std::vector<std::pair<std::string, int64_t>>
+  getStorageAxes(const memory::StateStrategy &strategy) const;
   /// `dp=64,tp=8`, as an option takes it.
   std::string describe() const;
   /// The same ranks with one data axis `dp`, which every compiler knows.

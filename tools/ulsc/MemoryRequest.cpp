@@ -34,7 +34,7 @@ static const OptionSpec kOwnOptions[] = {
      "dtype in which gradients are summed over ranks (default: "
      "--grad-dtype); it changes no byte of the state"},
     {"strategy", "NAME+...",
-     "presets, as ddp, zero1, zero2, zero3 (fsdp), hsdp, tp; without a model or a batch the "
+     "presets, as ddp, zero1, zero2, zero3 (fsdp), hsdp, tp, sp; without a model or a batch the "
      "default is a table"},
     {"seq", "N", "length of a sequence; with --batch, activations are told, too"},
     {"batch", "N", "global batch in sequences"},
@@ -192,7 +192,7 @@ bool RequestReader::readDtypes() {
 bool RequestReader::readStrategy() {
   std::string all = arguments.get("strategy");
   llvm::SmallVector<StringRef> names,
-      legal = {"none", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "tp"};
+      legal = {"none", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "tp", "sp"};
   if (!request.parameters)
     for (StringRef name : getStrategies())
       if (!llvm::is_contained(legal, name))

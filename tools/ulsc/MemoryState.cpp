@@ -25,8 +25,8 @@ memory::RankMemory ulsc::tool::computeState(const StateSubject &subject,
                                             const memory::StateDtypes &dtypes,
                                             const memory::StateStrategy &strategy) {
   return memory::computeStateMemory(subject.tensors, dtypes, strategy.stage,
-                                    subject.mesh.getShards(strategy),
-                                    subject.mesh.getShardAxes(strategy), subject.mesh.getDevices());
+                                    subject.mesh.getStorageAxes(strategy),
+                                    subject.mesh.getDevices());
 }
 
 /// The strategies to compare: the one that was asked for, or all that the mesh has axes for.

@@ -20,7 +20,7 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"micro-batch", "N", "sequences of a data rank in a microbatch"},
       {"microbatches", "N", "microbatches of a step (default 1)"},
       {"strategy", "NAME+...",
-       "presets: ddp, zero1, zero2, zero3 (fsdp), hsdp, tp (default: what the mesh implies)"},
+       "presets: ddp, zero1, zero2, zero3 (fsdp), hsdp, tp, sp (default: what the mesh implies)"},
       {"reshard-after-forward", "true|false|N",
        "whether the backward of zero3 gathers parameters again, or N ranks that keep them in parts "
        "until then (default true)"},

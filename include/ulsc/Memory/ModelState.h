@@ -75,10 +75,12 @@ std::vector<ModelTensor> collectTensors(mlir::ModuleOp module);
 llvm::SmallVector<StateTensor> getStateTensors(llvm::ArrayRef<ModelTensor> tensors);
 
 /// The state of each of `devices` ranks by the formula: rows `parameters`, `gradients`, `master`
-/// (where there is one) and `moments`. `shardAxes` are those that make up the `shards` ranks.
+/// (where there is one) and `moments`. `storageAxes` with their sizes are those over which the
+/// stage divides; where one of them cuts a tensor already, it does not divide it again.
 RankMemory computeStateMemory(llvm::ArrayRef<ModelTensor> tensors, const StateDtypes &dtypes,
-                              ZeroStage stage, int64_t shards,
-                              llvm::ArrayRef<std::string> shardAxes, int64_t devices);
+                              ZeroStage stage,
+                              llvm::ArrayRef<std::pair<std::string, int64_t>> storageAxes,
+                              int64_t devices);
 
 /// The planned arena of each distinct rank of a module of the stage `exec`: rows `parameters`,
 /// `gradients`, `optimizer`, `activations`, `temporaries`, `communication`, as docs/report.md

@@ -3,7 +3,7 @@
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=cp=2" 2>&1 | FileCheck %s --check-prefix=CP
 // CP: error: {{.*}}mesh axis cp (context parallelism) is not supported yet
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=sp=2" 2>&1 | FileCheck %s --check-prefix=SP
-// SP: error: {{.*}}mesh axis sp: sp is never an axis of its own, it shares tp, and is not supported yet
+// SP: error: {{.*}}mesh axis sp: sp is never an axis of its own, it shares tp; as mesh tp=2 with strategy tp+sp
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2,dp=2" 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: {{.*}}mesh axis dp is given twice
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=0" 2>&1 | FileCheck %s --check-prefix=ZERO
@@ -20,6 +20,8 @@
 // ORDER: error: {{.*}}the mesh order "tp" must name each axis of the mesh once, as in dp,tp
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=cp" 2>&1 | FileCheck %s --check-prefix=LATER
 // LATER: error: {{.*}}strategy cp (context parallelism) is not supported yet; supported are fsdp, ddp, hsdp, sp, tp, zero1, zero2, zero3, joined by +
+// RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=ddp+" 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: error: {{.*}}a strategy joined by + is empty; as in ddp+tp
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=dpp" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: error: {{.*}}strategy "dpp" is unknown; supported are fsdp, ddp, hsdp, sp, tp, zero1, zero2, zero3, joined by +; did you mean ddp
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=dp=2 strategy=ddp+tp" 2>&1 | FileCheck %s --check-prefix=NEEDS

@@ -42,7 +42,7 @@
 // CHECK: %[[LOSS:.*]] = uls.mask le %[[T]]
 // CHECK: %[[D:.*]] = dist.axis_index @mesh ["dp"]
 // CHECK: %[[NORM:.*]] = uls.mask le %[[D]], %{{.*}}, %[[SQUARES]]
-// CHECK: %[[SUMS:.*]]:3 = dist.all_reduce sum %[[NORM]], %[[LOSS]], %[[STOP]] over @mesh ["dp", "tp"] cause "norm of the gradients that are sharded over tp; loss: sum over batch, sharded by rule batch{{[^"]*}}dp{{[^"]*}}; {{[^"]*}}: uls.sum_ranks sums over ranks"
+// CHECK: %[[SUMS:.*]]:3 = dist.all_reduce sum %[[NORM]], %[[LOSS]], %[[STOP]] over @mesh ["dp", "tp"] cause "norm of the gradients that are sharded over tp; loss: sum over batch, sharded by rule batch{{[^"]*}}dp{{[^"]*}}; {{[^"]*}}: a sum over ranks"
 // CHECK-NOT: dist.all
 // CHECK: uls.update
 // CHECK-NOT: dist.all

@@ -59,7 +59,7 @@
 // RUN: not ulsc memory --params 70e9 --master-dtype bf16 2>&1 | FileCheck %s --check-prefix=MASTER
 // MASTER: error: --master-dtype is bf16 beside parameters stored in f32, whose digits it lacks; expected f32, none or --dtype's
 // RUN: not ulsc memory --params 70e9 --strategy zero4 2>&1 | FileCheck %s --check-prefix=STRATEGY
-// STRATEGY: error: --strategy is "zero4" with "zero4", expected of none, ddp, zero1, zero2, zero3, fsdp, hsdp, tp, joined by +; did you mean zero1
+// STRATEGY: error: --strategy is "zero4" with "zero4", expected of none, ddp, zero1, zero2, zero3, fsdp, hsdp, tp, sp, joined by +; did you mean zero1
 // RUN: not ulsc memory --params 70e9 --strategy zero1+fsdp 2>&1 | FileCheck %s --check-prefix=TWO
 // TWO: error: --strategy is "zero1+fsdp", which names both zero1 and fsdp; keep one of them
 // RUN: not ulsc memory --params 70e9 --strategy zero1+tp --devices 4 2>&1 | FileCheck %s --check-prefix=NOTP

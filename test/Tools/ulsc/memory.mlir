@@ -132,3 +132,25 @@
 // RUN: ulsc memory %S/../../Frontend/models/llama-3.1-70b.json --inference --seq 1024 --dtype bf16 --mesh tp=16 | FileCheck %s --check-prefix=HEADS
 // HEADS: key/value cache of a token {{ *}}327,680 B
 // HEADS: the key/value heads are replicated: 16 ranks do not divide them, so that each holds all
+
+// What a recipe says of storage holds, whatever the strategy does; 119,104 parameters of 4 bytes.
+// RUN: printf '{"storage": {"optimizer": "dp", "gradients": "dp", "parameters": "dp"}}' > %t.storage.json
+// RUN: ulsc memory %S/../../golden/llama --devices 4 --strategy ddp --recipe %t.storage.json | FileCheck %s --check-prefix=STORAGE
+// STORAGE: parameters {{ *}}119,104 B
+// RUN: printf '{"strategy": "zero3", "storage": {"parameters": null}}' > %t.whole.json
+// RUN: ulsc memory %S/../../golden/llama --devices 4 --recipe %t.whole.json | FileCheck %s --check-prefix=WHOLE
+// WHOLE: parameters {{ *}}476,416 B
+// WHOLE: gradients {{ *}}119,104 B
+// Storage is over dp alone, whatever else distributes the batch.
+// RUN: printf '{"rules": {"batch": ["dp", "x"]}}' > %t.batch.json
+// RUN: ulsc memory %S/../../golden/llama --mesh dp=2,x=2 --strategy zero3 --recipe %t.batch.json | FileCheck %s --check-prefix=BATCH
+// BATCH: parameters {{ *}}238,208 B
+// What a pin cuts over dp already is not cut again.
+// RUN: ulsc memory %S/../../golden/llama --mesh dp=2 --strategy zero3 --shard '*embed*=-,dp' --seq 16 --batch 8 2>/dev/null | FileCheck %s --check-prefix=PINNED
+// PINNED: state in the plan 952,832 B{{.*}}by the formula 952,832 B
+// Sequence parallelism changes no state.
+// RUN: ulsc memory %S/../../golden/llama --mesh dp=2,tp=2 --strategy zero3+tp+sp | FileCheck %s --check-prefix=SEQUENCE
+// SEQUENCE: strategy zero3+tp+sp
+// SEQUENCE: parameters {{ *}}119,424 B
+// RUN: ulsc memory --params 1e9 --mesh dp=4,tp=2 --strategy zero3+tp+sp | FileCheck %s --check-prefix=SEQUENCE-OF-COUNT
+// SEQUENCE-OF-COUNT: parameters {{ *}}500,000,000 B

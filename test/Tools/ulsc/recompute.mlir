@@ -28,7 +28,7 @@
 // RUN: not ulsc compile %S/../../golden/llama --recompute selective:keep=layer+99 --seq 8 --batch 1 --emit=scheduled 2>&1 | FileCheck %s --check-prefix=RANGE
 // RANGE: error: recompute is "selective:keep=layer+99", but the forward part of layer has 19 values, numbered from 0
 // RUN: not ulsc compile %S/../../golden/llama --recompute selective:keep=layer+1 --seq 8 --batch 1 --emit=scheduled 2>&1 | FileCheck %s --check-prefix=NEEDED
-// NEEDED: error: {{.*}}has a value that the backward part needs and that the policy "selective:keep=layer+1" leaves neither kept nor computed again
+// NEEDED: error: recompute is "selective:keep=layer+1", which keeps too little of block layer: its backward part needs a value that is neither kept nor may be computed again; add values to keep, or give a price, which lets more be computed again
 
 // The report says what was chosen; FLOPs of the model do not count what is computed again.
 // RUN: rm -rf %t && mkdir %t

@@ -135,7 +135,7 @@ TEST(ModelState, state_by_formula_of_the_same_module) {
   std::vector<ModelTensor> tensors = collectTensors(*module);
   StateDtypes dtypes;
   dtypes.moments = 1;
-  RankMemory rank = computeStateMemory(tensors, dtypes, ZeroStage::Gradients, 4, {"dp"}, 8);
+  RankMemory rank = computeStateMemory(tensors, dtypes, ZeroStage::Gradients, {{"dp", 4}}, 8);
   ASSERT_EQ(rank.rows.size(), 3u) << "no master of its own";
   EXPECT_EQ(getPart(rank.rows[0], {"tp"}), 18 * 4);
   EXPECT_EQ(getPart(rank.rows[0], {}), 32 * 4);
