@@ -80,6 +80,10 @@ bool ulsc::frontend::checkStorage(const Recipe &recipe) {
   auto name = [](const AxisNames &axes) {
     return axes.empty() ? std::string("nothing") : llvm::join(axes, "+");
   };
+  auto write = [](const AxisNames &axes) {
+    std::string text = "\"" + llvm::join(axes, "\", \"") + "\"";
+    return axes.size() == 1 ? text : "[" + text + "]";
+  };
   // What a rank updates must be what it holds the gradient and the state of.
   for (size_t i = 1; i < std::size(Storage::kKinds); ++i) {
     const AxisNames *axes = storage.getAxes()[i], *outer = storage.getAxes()[i - 1];
@@ -89,7 +93,7 @@ bool ulsc::frontend::checkStorage(const Recipe &recipe) {
     emitError(storage.location) << "\"storage\" splits " << what << " over " << name(*axes)
                                 << " and " << outerWhat << " over " << name(*outer) << "; "
                                 << outerWhat << " must be split over the same axes: "
-                                << "write \"" << outerWhat << "\": \"" << axes->front() << "\"";
+                                << "write \"" << outerWhat << "\": " << write(*axes);
     return false;
   }
   AxisNames data = recipe.getDataAxes();

@@ -26,6 +26,8 @@
 // KIND: kind.json:1:{{[0-9]+}}: error: "optimiser" is no kind of storage; expected one of optimizer, gradients, parameters, units; did you mean optimizer
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/order.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: order.json:2:{{[0-9]+}}: error: "storage" splits gradients over dp and optimizer over nothing; optimizer must be split over the same axes: write "optimizer": "dp"
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/lists.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=LISTS
+// LISTS: error: "storage" splits gradients over dp+x and optimizer over x+dp; optimizer must be split over the same axes: write "optimizer": ["dp", "x"]
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/axis.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=AXIS
 // AXIS: axis.json:2:{{[0-9]+}}: error: "storage" splits optimizer over tp, which does not distribute the batch (batch is over dp), so that its ranks hold no pending sums of gradients; take an axis of batch
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/missing.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=MISSING
@@ -70,6 +72,9 @@
  "storage": {"optimizer": "dp", "gradients": null, "parameters": null}}
 //--- kind.json
 {"mesh": {"dp": 2}, "strategy": "ddp", "storage": {"optimiser": "dp"}}
+//--- lists.json
+{"mesh": "dp=2,x=2", "rules": {"batch": ["dp", "x"]},
+ "storage": {"optimizer": ["x", "dp"], "gradients": ["dp", "x"]}}
 //--- order.json
 {"mesh": {"dp": 2}, "strategy": "ddp",
  "storage": {"gradients": "dp"}}
