@@ -287,11 +287,10 @@ LogicalResult CutJointBlocks::rewriteCalls(Operation *function) {
 }
 
 LogicalResult CutJointBlocks::initialize(MLIRContext *context) {
-  std::string problem;
-  std::optional<RecomputePolicy> parsed = RecomputePolicy::parse(recompute, problem);
-  if (!parsed)
-    return emitError(UnknownLoc::get(context)) << "recompute " << problem;
-  policy = *parsed;
+  FailureOr<RecomputePolicy> read = RecomputePolicy::read(context, recompute);
+  if (failed(read))
+    return failure();
+  policy = *read;
   return success();
 }
 

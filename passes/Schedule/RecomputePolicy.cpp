@@ -178,6 +178,13 @@ std::optional<RecomputePolicy> RecomputePolicy::parse(StringRef text, std::strin
   return std::nullopt;
 }
 
+FailureOr<RecomputePolicy> RecomputePolicy::read(MLIRContext *context, StringRef text) {
+  std::string problem;
+  if (std::optional<RecomputePolicy> policy = parse(text, problem))
+    return *policy;
+  return emitError(UnknownLoc::get(context)) << "recompute " << problem;
+}
+
 std::string RecomputePolicy::str() const {
   SmallVector<std::string> parts;
   if (isFull && group > 1)

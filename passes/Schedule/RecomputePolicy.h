@@ -8,12 +8,14 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/LogicalResult.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
 namespace mlir {
+class MLIRContext;
 class Operation;
 } // namespace mlir
 
@@ -60,6 +62,8 @@ struct RecomputePolicy {
 
   /// Reads a policy. `problem` tells what is wrong, as the end of a sentence about the option.
   static std::optional<RecomputePolicy> parse(llvm::StringRef text, std::string &problem);
+  /// Reads the option `recompute` of a pass, and reports what is wrong with it.
+  static llvm::FailureOr<RecomputePolicy> read(mlir::MLIRContext *context, llvm::StringRef text);
   /// The canonical spelling.
   std::string str() const;
 };

@@ -53,6 +53,7 @@ private:
         if (canShard(rule.factors[f]) && !(tensor.isOpen && axes.empty()))
           propose(f, {axes, bytes, getPriority(tensor, f)});
       }
+      hasPriorities |= !tensor.layout.priorities.empty();
       ++numTensors;
     }
   }
@@ -77,6 +78,8 @@ private:
   /// Users' priorities come before predicted times: of two factors that claim one axis, the one
   /// whose claim is stronger keeps it.
   void dropOutranked() {
+    if (!hasPriorities)
+      return;
     SmallVector<uint8_t, 32> strongest(mesh.attr.getAxes().size(), 255);
     for (const auto &list : candidates)
       for (const Candidate &candidate : list)
@@ -191,6 +194,8 @@ private:
   /// A tensor that each factor is in.
   SmallVector<unsigned> home;
   unsigned numTensors = 0;
+  /// Whether any tensor has axes of a weaker priority.
+  bool hasPriorities = false;
   FactorAxes best;
   double bestCost = 0.0;
   int64_t budget = 0;

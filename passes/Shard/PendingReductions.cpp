@@ -241,7 +241,7 @@ void PendingReductions::run() {
 
 /// "model.layers.*.mlp.down_proj: contraction of mlp, sharded by rule mlp→tp".
 std::string PendingReductions::describe(const Edge &edge, uint8_t axis) {
-  FactorAxes axes = axesOf[edge.op];
+  const FactorAxes &axes = axesOf[edge.op];
   std::string name, annotation = "propagation";
   for (auto [i, tensor] : llvm::enumerate(edge.rule.operands))
     for (auto [d, factors] : llvm::enumerate(tensor))

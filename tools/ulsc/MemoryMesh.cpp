@@ -46,7 +46,10 @@ int64_t MemoryMesh::getDataRanks() const {
 }
 
 int64_t MemoryMesh::getShards(const memory::StateStrategy &strategy) const {
-  return strategy.isHybrid ? getSize("dp_shard") : getDataRanks();
+  int64_t shards = 1;
+  for (auto &axis : getStorageAxes(strategy))
+    shards *= axis.second;
+  return shards;
 }
 
 std::vector<std::pair<std::string, int64_t>>

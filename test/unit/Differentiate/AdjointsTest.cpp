@@ -13,7 +13,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "ulsc/Differentiate/MakeJoint.h"
-#include "ulsc/InitAllDialects.h"
+#include "test/unit/DialectContext.h"
 #include "ulsc/Interpreter.h"
 
 #include "mlir/IR/Verifier.h"
@@ -27,19 +27,12 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::interpreter;
 
+using test::getContext;
+
 namespace {
 
 constexpr double kStep = 1e-5;
 constexpr double kTolerance = 1e-6;
-
-MLIRContext &getContext() {
-  static MLIRContext *context = [] {
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    return new MLIRContext(registry);
-  }();
-  return *context;
-}
 
 OwningOpRef<ModuleOp> load(const std::string &file) {
   return parseSourceFile<ModuleOp>(std::string(ULSC_TEST_DIR "/Dialects/Uls/adjoints/") + file,

@@ -6,7 +6,7 @@
 
 #include "ulsc/Memory/ModelState.h"
 
-#include "ulsc/InitAllDialects.h"
+#include "test/unit/DialectContext.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -18,16 +18,9 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::memory;
 
-namespace {
+using test::getContext;
 
-MLIRContext &getContext() {
-  static MLIRContext *context = [] {
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    return new MLIRContext(registry);
-  }();
-  return *context;
-}
+namespace {
 
 /// Elements of the last part that are none of `logical`, one by one.
 int64_t countByHand(const ModelTensor &tensor, int64_t shards) {

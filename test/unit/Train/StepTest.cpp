@@ -13,7 +13,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "passes/Train/Passes.h"
-#include "ulsc/InitAllDialects.h"
+#include "test/unit/DialectContext.h"
 #include "ulsc/Interpreter.h"
 
 #include "mlir/Parser/Parser.h"
@@ -27,16 +27,9 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::interpreter;
 
-namespace {
+using test::getContext;
 
-MLIRContext &getContext() {
-  static MLIRContext *context = [] {
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    return new MLIRContext(registry);
-  }();
-  return *context;
-}
+namespace {
 
 /// The model, brought through the stage `train`.
 OwningOpRef<ModuleOp> makeStep(const char *optimizer) {
