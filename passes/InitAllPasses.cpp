@@ -13,6 +13,7 @@
 #include "passes/Partition/Passes.h"
 #include "passes/Schedule/Passes.h"
 #include "passes/Shard/Passes.h"
+#include "passes/Stage/Passes.h"
 #include "passes/Train/Passes.h"
 
 #include "mlir/Transforms/Passes.h"
@@ -26,6 +27,8 @@ void ulsc::registerAllPasses() {
   registerTrainPipeline();
   registerShardPasses();
   registerShardPipeline();
+  registerStagePasses();
+  registerStagePipeline();
   registerPartitionPasses();
   registerPartitionPipeline();
   registerSchedulePasses();

@@ -28,3 +28,17 @@ void DistDialect::initialize() {
 #include "dialects/Dist/DistOps.cpp.inc"
       >();
 }
+
+Type HandleType::parse(AsmParser &parser) {
+  SmallVector<Type> results;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
+                                     [&] { return parser.parseType(results.emplace_back()); }))
+    return {};
+  return get(parser.getContext(), results);
+}
+
+void HandleType::print(AsmPrinter &printer) const {
+  printer << "<";
+  llvm::interleaveComma(getResults(), printer);
+  printer << ">";
+}

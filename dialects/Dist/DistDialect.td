@@ -19,7 +19,8 @@ def DistDialect : Dialect {
     Up to the stage `sharded`, values have global shapes and ops carry their results' shardings in the
     attribute `dist.shardings`, arguments in the argument attribute `dist.sharding`. Partitioning then makes
     types local to one rank and all communication explicit; from there on a program is SPMD: every rank runs
-    the same ops on values of the same shape, and `dist.axis_index` or `#dist.shard` tell ranks apart.
+    the same ops on values of the same shape, and `dist.axis_index` or `#dist.shard` tell ranks apart. Only along an axis `pp` programs
+    differ: each of its ranks has a step of its own, which `dist.send` and `dist.receive` connect.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -28,6 +29,10 @@ def DistDialect : Dialect {
     static constexpr llvm::StringLiteral kShardingsAttrName = "dist.shardings";
     /// The sharding of a function argument.
     static constexpr llvm::StringLiteral kShardingAttrName = "dist.sharding";
+    /// On a step: the position along `pp` of the ranks that run it.
+    static constexpr llvm::StringLiteral kStageAttrName = "dist.stage";
+    /// On a parameter: the stages that hold it.
+    static constexpr llvm::StringLiteral kStagesAttrName = "dist.stages";
     /// A ShardingRuleAttr on an op that has no rule of its own.
     static constexpr llvm::StringLiteral kRuleAttrName = "dist.rule";
     void registerAttrs();

@@ -58,10 +58,16 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
     InterfaceMethod<"The mesh.", "mlir::FlatSymbolRefAttr", "getMeshAttr", (ins), [{ return $_op.getMeshAttr(); }]>,
     InterfaceMethod<"Why this collective is there, in words, or null.", "mlir::StringAttr", "getCauseAttr", (ins),
       [{ return $_op.getCauseAttr(); }]>,
-    InterfaceMethod<"Local operands.", "mlir::OperandRange", "getInputs", (ins), [{ return $_op.getInputs(); }]>,
-    InterfaceMethod<"Local results, one per operand.", "mlir::ResultRange", "getOutputs", (ins),
+    InterfaceMethod<"Local operands; a receive has none.", "mlir::OperandRange", "getInputs", (ins), [{ return $_op.getInputs(); }]>,
+    InterfaceMethod<"Local results, one per operand; a send has none.", "mlir::ResultRange", "getOutputs", (ins),
       [{ return $_op.getOutputs(); }]>
   ];
+  let extraClassDeclaration = [{
+    /// The types of what travels.
+    mlir::TypeRange getTravellingTypes() {
+      return getInputs().empty() ? mlir::TypeRange(getOutputs().getTypes()) : mlir::TypeRange(getInputs().getTypes());
+    }
+  }];
 }
 
 #endif // ULSC_DIALECTS_DIST_DISTINTERFACES_TD

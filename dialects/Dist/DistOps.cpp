@@ -18,6 +18,8 @@ StringRef AllGatherOp::getKind() { return "all_gather"; }
 StringRef ReduceScatterOp::getKind() { return "reduce_scatter"; }
 StringRef AllToAllOp::getKind() { return "all_to_all"; }
 StringRef PermuteOp::getKind() { return "permute"; }
+StringRef SendOp::getKind() { return "send"; }
+StringRef ReceiveOp::getKind() { return "receive"; }
 
 CollectiveOpInterface StartOp::getCollective() {
   return llvm::cast<CollectiveOpInterface>(getBody().front().front());

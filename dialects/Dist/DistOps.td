@@ -19,7 +19,8 @@ def Dist_Handle : TypeDef<DistDialect, "Handle"> {
   let mnemonic = "handle";
   let summary = "a started collective, to be waited for";
   let parameters = (ins ArrayRefParameter<"mlir::Type">:$results);
-  let assemblyFormat = "`<` $results `>`";
+  // A send leaves nothing: the list may be empty.
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
@@ -138,6 +139,46 @@ def Dist_PermuteOp
   }];
 }
 
+def Dist_SendOp : Dist_Op<"send", [DeclareOpInterfaceMethods<CollectiveOpInterface, ["getKind"]>]> {
+  let summary = "gives values to one other rank";
+  let description = [{
+    What a rank sends goes to the rank at position `peer` of those that differ from it only along `axes`, which receives it by a
+    `dist.receive` of the same types. Those of one pair of ranks and one direction match in their order. Made where a step is cut into
+    pipeline stages, whose programs differ: there is no rank that both sends and receives here.
+
+    Example:
+    ```
+    dist.send %0 to 1 over @mesh ["pp"] : tensor<2x16xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$peer, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes,
+                       OptionalAttr<StrAttr>:$cause);
+  let assemblyFormat = [{
+    $inputs `to` $peer `over` $mesh $axes (`cause` $cause^)? attr-dict `:` type($inputs)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = "mlir::ResultRange getOutputs() { return (*this)->getResults(); }";
+}
+
+def Dist_ReceiveOp : Dist_Op<"receive", [DeclareOpInterfaceMethods<CollectiveOpInterface, ["getKind"]>]> {
+  let summary = "takes values that one other rank sends";
+  let description = [{
+    The counterpart of `dist.send`: what the rank at position `peer` along `axes` sent next.
+
+    Example:
+    ```
+    %1 = dist.receive from 0 over @mesh ["pp"] : tensor<2x16xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$peer, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, OptionalAttr<StrAttr>:$cause);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = [{
+    `from` $peer `over` $mesh $axes (`cause` $cause^)? attr-dict `:` type($outputs)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = "mlir::OperandRange getInputs() { return (*this)->getOperands(); }";
+}
+
 def Dist_StartOp : Dist_Op<"start", [SingleBlock, RecursiveMemoryEffects]> {
   let summary = "starts a collective";
   let description = [{
@@ -179,7 +220,7 @@ def Dist_WaitOp : Dist_Op<"wait"> {
   }];
   let arguments = (ins Dist_Handle:$handle);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let assemblyFormat = "$handle attr-dict `:` type($handle) `->` type($results)";
+  let assemblyFormat = "$handle attr-dict `:` type($handle) (`->` type($results)^)?";
   let hasVerifier = 1;
 }
 

@@ -20,18 +20,25 @@ static RankedTensorType tensorType(Value value) {
   return llvm::cast<RankedTensorType>(value.getType());
 }
 
-/// One result per operand, of the same rank and element type; axes named once. Whether the mesh has
-/// the axes is checked where the mesh is at hand (`verifyMeshUses`).
+/// Axes are named once. Whether the mesh has them is checked where the mesh is at hand
+/// (`verifyMeshUses`).
+static LogicalResult verifyAxes(CollectiveOpInterface op) {
+  llvm::StringSet<> seen;
+  for (StringRef axis : op.getAxes().getAsValueRange<StringAttr>())
+    if (!seen.insert(getWholeAxis(axis)).second)
+      return op->emitOpError() << "names axis \"" << getWholeAxis(axis) << "\" twice";
+  return success();
+}
+
+/// One result per operand, of the same rank and element type.
 static LogicalResult verifyOperandsAndAxes(CollectiveOpInterface op) {
   if (op.getInputs().empty())
     return op->emitOpError("has no operands");
   if (op.getInputs().size() != op.getOutputs().size())
     return op->emitOpError() << "has " << op.getInputs().size() << " operands and "
                              << op.getOutputs().size() << " results";
-  llvm::StringSet<> seen;
-  for (StringRef axis : op.getAxes().getAsValueRange<StringAttr>())
-    if (!seen.insert(getWholeAxis(axis)).second)
-      return op->emitOpError() << "names axis \"" << getWholeAxis(axis) << "\" twice";
+  if (failed(verifyAxes(op)))
+    return failure();
   for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getOutputs()))
     if (tensorType(input).getRank() != tensorType(output).getRank() ||
         tensorType(input).getElementType() != tensorType(output).getElementType())
@@ -128,6 +135,18 @@ LogicalResult PermuteOp::verify() {
                            << " twice";
   return success();
 }
+
+/// Values go to one rank along axes that are named once.
+static LogicalResult verifyTransfer(CollectiveOpInterface op, int64_t peer) {
+  if (op.getTravellingTypes().empty())
+    return op->emitOpError("has no values");
+  if (peer < 0)
+    return op->emitOpError() << "names position " << peer << "; positions count from 0";
+  return verifyAxes(op);
+}
+
+LogicalResult SendOp::verify() { return verifyTransfer(*this, getPeer()); }
+LogicalResult ReceiveOp::verify() { return verifyTransfer(*this, getPeer()); }
 
 LogicalResult StartOp::verify() {
   Block &body = getBody().front();

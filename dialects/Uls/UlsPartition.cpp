@@ -197,8 +197,11 @@ LogicalResult CrossEntropyGradOp::partition(PartitionState &state, ValueRange op
 LogicalResult SumRanksOp::partition(PartitionState &state, ValueRange operands,
                                     SmallVectorImpl<PartitionedValue> &results) {
   SmallVector<StringAttr> axes;
-  for (dist::MeshAxisAttr axis : state.mesh.getAxes())
-    axes.push_back(StringAttr::get(getContext(), axis.getName()));
+  if (std::optional<ArrayAttr> named = getAxes())
+    llvm::append_range(axes, named->getAsRange<StringAttr>());
+  else
+    for (dist::MeshAxisAttr axis : state.mesh.getAxes())
+      axes.push_back(StringAttr::get(getContext(), axis.getName()));
   results.push_back({operands[0], withSum(state.resultShardings[0], axes)});
   return success();
 }

@@ -164,17 +164,18 @@ def Uls_SumRanksOp : Uls_Op<"sum_ranks", [Pure, AllTypesMatch<["input", "output"
   let summary = "sum over all devices of a scalar that differs from rank to rank";
   let description = [{
     The only op whose operand is not one global value: every device has its own (a control field such as `stop_requested`), and the result,
-    the same everywhere, is their sum over the whole mesh; with one device, the operand. Its local form is the operand itself, partial over all
-    axes, so that the reduction may travel with others.
+    the same everywhere, is their sum over the whole mesh, or over the devices along `axes`; with one device, the operand. Its local form is
+    the operand itself, partial over these axes, so that the reduction may travel with others.
 
     Example:
     ```
     %n = uls.sum_ranks %stop : tensor<f32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input);
+  let arguments = (ins AnyRankedTensor:$input, OptionalAttr<StrArrayAttr>:$axes);
   let results = (outs AnyRankedTensor:$output);
-  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let assemblyFormat = "$input (`over` $axes^)? attr-dict `:` type($input)";
+  let builders = [OpBuilder<(ins "mlir::Value":$input), [{ build($_builder, $_state, input, mlir::ArrayAttr()); }]>];
 }
 
 def Uls_ControlOp : Uls_Op<"control", []> {

@@ -15,7 +15,7 @@
 using namespace mlir;
 
 void ulsc::buildPartitionPipeline(OpPassManager &manager, const PartitionOptions &options) {
-  manager.addPass(createEnterStagePass("sharded", "local"));
+  manager.addPass(createEnterStagePass("staged", "local"));
   manager.addPass(createPartitionModulePass());
   // Equal collectives on equal values are one.
   manager.addPass(createCSEPass());

@@ -56,6 +56,40 @@ LogicalResult Partitioner::partitionReshard(dist::ReshardOp op) {
   return success();
 }
 
+/// A send or receive between stages: what travels lies as the start says.
+LogicalResult Partitioner::partitionStart(dist::StartOp op) {
+  dist::CollectiveOpInterface transfer = op.getCollective();
+  if (!llvm::isa<dist::SendOp, dist::ReceiveOp>(*transfer))
+    return op.emitOpError("holds a collective before partitioning, which makes them");
+  auto list = op->getAttrOfType<ArrayAttr>(DistDialect::kShardingsAttrName);
+  auto getLayout = [&](unsigned i, Type type) {
+    return readLayout(list ? list[i] : Attribute(), type);
+  };
+  SmallVector<Value> operands;
+  for (auto [i, operand] : llvm::enumerate(transfer->getOpOperands()))
+    operands.push_back(require(operand, getLayout(i, operand.get().getType())));
+  auto local = llvm::cast<dist::StartOp>(builder.clone(*op));
+  dropAnnotations(local);
+  dist::CollectiveOpInterface inside = local.getCollective();
+  inside->setOperands(operands);
+  for (auto [i, result] : llvm::enumerate(inside->getResults()))
+    result.setType(mesh.getLocalType(getLayout(i, result.getType()), result.getType()));
+  local.getHandle().setType(dist::HandleType::get(
+      op.getContext(), llvm::to_vector(inside->getResultTypes())));
+  locals[op.getHandle()] = {local.getHandle(), {}};
+  return success();
+}
+
+LogicalResult Partitioner::partitionWait(dist::WaitOp op) {
+  SmallVector<Layout> layouts;
+  for (OpResult result : op->getResults())
+    layouts.push_back(getResultLayout(op, result.getResultNumber()));
+  Operation *local = cloneLocal(op, locals.lookup(op.getHandle()).value, layouts);
+  for (auto [result, layout] : llvm::zip_equal(op->getResults(), layouts))
+    locals[result] = {local->getResult(result.getResultNumber()), layout};
+  return success();
+}
+
 /// Operands from `firstOperand` on are the callee's arguments from `firstArgument` on, results
 /// those from `firstResult`.
 LogicalResult Partitioner::partitionCall(Operation *op, FlatSymbolRefAttr callee,

@@ -53,7 +53,7 @@ ReshardCause Partitioner::getCause(Value value, Operation *user) const {
   return cause;
 }
 
-static void dropAnnotations(Operation *op) {
+void shard::dropAnnotations(Operation *op) {
   for (StringRef name :
        {"dist.shardings", "dist.origins", "dist.causes", "dist.conflicts", "dist.rule"})
     op->removeDiscardableAttr(name);
@@ -207,6 +207,8 @@ LogicalResult Partitioner::partition(Operation *op) {
       .Case([&](uls::MaterializeOp materialize) { return partitionMaterialize(materialize); })
       .Case([&](uls::ConstantOp constant) { return partitionConstant(constant); })
       .Case([&](dist::ReshardOp reshard) { return partitionReshard(reshard); })
+      .Case([&](dist::StartOp start) { return partitionStart(start); })
+      .Case([&](dist::WaitOp wait) { return partitionWait(wait); })
       .Case([&](uls::CallOp call) { return partitionCall(op, call.getCalleeAttr(), 0, 0, 0); })
       .Case([&](uls::BackwardOp backward) {
         auto block = symbols.lookupNearestSymbolFrom<uls::BlockOp>(op, backward.getCalleeAttr());

@@ -14,6 +14,9 @@
 
 namespace ulsc::shard {
 
+/// Takes away what propagation noted on an op.
+void dropAnnotations(mlir::Operation *op);
+
 /// Writes the local form of one function beside the global one, op by op, then drops the global
 /// one. Each op is computed over the axes its factors are assigned, its operands resharded to that,
 /// its results to what propagation decided.
@@ -37,6 +40,8 @@ private:
   mlir::LogicalResult partitionCall(mlir::Operation *op, mlir::FlatSymbolRefAttr callee,
                                     unsigned firstOperand, unsigned firstArgument,
                                     unsigned firstResult);
+  mlir::LogicalResult partitionStart(dist::StartOp op);
+  mlir::LogicalResult partitionWait(dist::WaitOp op);
   mlir::LogicalResult partitionLoop(uls::MicrobatchesOp op);
   mlir::LogicalResult partitionYield(mlir::Operation *op);
   mlir::LogicalResult partitionAccumulate(uls::AccumulateOp op);

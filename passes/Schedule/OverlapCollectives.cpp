@@ -48,6 +48,7 @@ private:
   void dependOnSources(Operation *op);
   void orderEffects(Operation *op);
   void limitLifetimes(Operation *op);
+  void keepTable(Operation *op);
   void collectDependences();
   void markLeadingToStarts();
   Class classify(Operation *op) const;
@@ -63,6 +64,8 @@ private:
   /// Waits for scattered gradients, with the number of calls in front of them.
   SmallVector<std::pair<Operation *, unsigned>> scatters;
   unsigned numCalls = 0;
+  /// Transfers between pipeline stages since the last call.
+  SmallVector<Operation *> transfers;
 };
 } // namespace
 
@@ -108,6 +111,13 @@ template <typename Kind>
 static Kind getStarted(Operation *op) {
   auto start = dyn_cast<dist::StartOp>(op);
   return start ? dyn_cast<Kind>(start.getCollective()) : Kind();
+}
+
+/// Whether an op starts a send or receive between pipeline stages, or waits for one.
+static bool isTransfer(Operation *op) {
+  if (auto wait = dyn_cast<dist::WaitOp>(op))
+    op = wait.getHandle().getDefiningOp();
+  return getStarted<dist::SendOp>(op) || getStarted<dist::ReceiveOp>(op);
 }
 
 /// Whether a start gathers stored parameters, or what is kept of gathered ones.
@@ -171,13 +181,30 @@ void BlockScheduler::limitLifetimes(Operation *op) {
   }
 }
 
+/// In a pipeline stage calls and transfers keep their places among each other: they are a row of
+/// the schedule's table.
+void BlockScheduler::keepTable(Operation *op) {
+  if (isTransfer(op)) {
+    depend(op, lastCall);
+    transfers.push_back(op);
+  } else if (isa<CallOp>(op)) {
+    depend(op, lastCall);
+    for (Operation *transfer : transfers)
+      depend(op, transfer);
+    transfers.clear();
+  }
+}
+
 void BlockScheduler::collectDependences() {
+  bool isStage = block.getParentOp()->hasAttr(dist::DistDialect::kStageAttrName);
   for (Operation &op : block.without_terminator()) {
     position[&op] = ops.size();
     ops.push_back(&op);
     pending[&op] += 0;
     dependOnSources(&op);
     orderEffects(&op);
+    if (isStage)
+      keepTable(&op);
     limitLifetimes(&op);
   }
 }

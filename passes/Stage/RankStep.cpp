@@ -1,0 +1,298 @@
+//===- RankStep.cpp - Writes the step of one rank of the pipeline
+//------------------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "passes/Stage/RankStep.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace ulsc;
+using namespace ulsc::stage;
+using dist::DistDialect;
+using pipeline::Event;
+using pipeline::Work;
+
+/// How a value lies, as propagation decided; null for what has no sharding.
+static Attribute getSharding(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  auto list = result ? result.getOwner()->getAttrOfType<ArrayAttr>(DistDialect::kShardingsAttrName)
+                     : ArrayAttr();
+  return list && result.getResultNumber() < list.size() ? list[result.getResultNumber()]
+                                                        : Attribute();
+}
+
+RankStep::RankStep(const StepSource &source, int64_t rank)
+    : source(source), rank(rank), builder(source.step), carried(source.loop.getNumResults()) {}
+
+void RankStep::open() {
+  uls::StepOp old = source.step;
+  OperationState state(old.getLoc(), old->getName());
+  state.addAttributes(old->getAttrs());
+  state.attributes.set("sym_name", builder.getStringAttr(old.getSymName() + "." + Twine(rank)));
+  state.attributes.set(DistDialect::kStageAttrName, builder.getI64IntegerAttr(rank));
+  state.addRegion();
+  step = cast<uls::StepOp>(builder.create(state));
+  Block *body = builder.createBlock(&step.getBody());
+  for (BlockArgument argument : old.getEntry().getArguments())
+    outer.map(argument, body->addArgument(argument.getType(), argument.getLoc()));
+  for (Operation &op : old.getEntry()) {
+    if (&op == source.loop)
+      break;
+    if (isa<uls::ReportOp>(op)) {
+      for (Value operand : op.getOperands())
+        getOuter(operand);
+      builder.clone(op, outer);
+    }
+  }
+}
+
+Value RankStep::getOuter(Value value) {
+  if (Value known = outer.lookupOrNull(value))
+    return known;
+  auto result = cast<OpResult>(value);
+  if (result.getOwner() == source.loop) {
+    Value &sum = carried[result.getResultNumber()];
+    return sum ? sum : getOuter(source.loop.getInits()[result.getResultNumber()]);
+  }
+  for (Value operand : result.getOwner()->getOperands())
+    getOuter(operand);
+  if (auto materialize = dyn_cast<uls::MaterializeOp>(result.getOwner()))
+    parameters.insert(materialize.getParameterAttr().getAttr());
+  Operation *clone = builder.clone(*result.getOwner(), outer);
+  return clone->getResult(result.getResultNumber());
+}
+
+/// A value of a microbatch. What depends on no chunk is made here if it is not there yet.
+Value RankStep::get(Value value, int64_t microbatch) {
+  Block &body = source.loop.getBody().front();
+  if (value.getParentBlock() != &body)
+    return getOuter(value);
+  if (std::optional<unsigned> index = source.parts.getCarried(value)) {
+    Value &sum = carried[*index];
+    return sum ? sum : sum = getOuter(source.loop.getInits()[*index]);
+  }
+  Value &known = inner[{value, microbatch}];
+  if (known)
+    return known;
+  if (isa<BlockArgument>(value))
+    return known = arith::ConstantOp::create(builder, value.getLoc(),
+                                             builder.getI64IntegerAttr(microbatch));
+  Operation *op = value.getDefiningOp();
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, get(operand, microbatch));
+  Operation *clone = builder.clone(*op, mapping);
+  for (auto [before, after] : llvm::zip_equal(op->getResults(), clone->getResults()))
+    inner[{before, microbatch}] = after;
+  return inner[{value, microbatch}];
+}
+
+void RankStep::compute(const pipeline::Entry &entry) {
+  Work part = entry.work == Work::Forward ? Work::Forward : Work::BackwardInput;
+  for (Operation *op : source.parts.getOps(part, entry.chunk)) {
+    IRMapping mapping;
+    for (Value operand : op->getOperands())
+      mapping.map(operand, get(operand, entry.microbatch));
+    Operation *clone = builder.clone(*op, mapping);
+    for (auto [before, after] : llvm::zip_equal(op->getResults(), clone->getResults())) {
+      if (std::optional<unsigned> index = source.parts.getCarried(before))
+        carried[*index] = after;
+      else
+        inner[{before, entry.microbatch}] = after;
+    }
+  }
+}
+
+//===---------------------------------------------------------------------------------------===//
+// Transfers
+//===---------------------------------------------------------------------------------------===//
+
+ArrayAttr RankStep::getPipelineAxes() { return builder.getStrArrayAttr({kPipelineAxis}); }
+
+/// "activations of model.layers.3 for stage 1".
+static std::string describe(Value value, int64_t stage, bool isSend) {
+  bool isBackward = isa_and_nonnull<uls::BackwardOp, uls::AccumulateOp>(value.getDefiningOp());
+  return ((isBackward ? "gradient" : "activation") + Twine(" at ") +
+          dist::describeLocation(value.getLoc()) + (isSend ? " for stage " : " from stage ") +
+          Twine(stage))
+      .str();
+}
+
+static void setSharding(Operation *op, Attribute sharding) {
+  if (sharding)
+    op->setAttr(DistDialect::kShardingsAttrName, ArrayAttr::get(op->getContext(), sharding));
+}
+
+static dist::StartOp createStart(OpBuilder &builder, Location loc, TypeRange types,
+                                 function_ref<ValueRange(OpBuilder &)> build) {
+  auto start = dist::StartOp::create(
+      builder, loc, dist::HandleType::get(builder.getContext(), llvm::to_vector(types)));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(&start.getBody());
+  ValueRange results = build(builder);
+  dist::YieldOp::create(builder, loc, results);
+  return start;
+}
+
+dist::StartOp RankStep::startSend(Value source, Value value, int64_t peer, Attribute sharding) {
+  auto start = createStart(builder, source.getLoc(), {}, [&](OpBuilder &inside) -> ValueRange {
+    dist::SendOp::create(inside, source.getLoc(), value, peer, this->source.mesh, getPipelineAxes(),
+                         inside.getStringAttr(describe(source, peer, /*isSend=*/true)));
+    return {};
+  });
+  setSharding(start, sharding);
+  return start;
+}
+
+dist::StartOp RankStep::startReceive(Value source, int64_t peer, Attribute sharding) {
+  Type type = source.getType();
+  auto start = createStart(builder, source.getLoc(), type, [&](OpBuilder &inside) -> ValueRange {
+    return dist::ReceiveOp::create(
+               inside, source.getLoc(), type, peer, this->source.mesh, getPipelineAxes(),
+               inside.getStringAttr(describe(source, peer, /*isSend=*/false)))
+        .getOutputs();
+  });
+  setSharding(start, sharding);
+  return start;
+}
+
+Value RankStep::wait(dist::StartOp start, Attribute sharding) {
+  auto wait = dist::WaitOp::create(builder, start.getLoc(), start.getHandle().getType().getResults(),
+                                   start.getHandle());
+  setSharding(wait, sharding);
+  return wait->getNumResults() ? wait->getResult(0) : Value();
+}
+
+/// Whose value travels, for who reads the program.
+void RankStep::note(dist::StartOp start, const Event &event) {
+  const pipeline::Flow &flow = source.flows[event.flow].second;
+  start->setAttr(kChunkAttrName, builder.getI64IntegerAttr(flow.from.chunk));
+  start->setAttr("dist.microbatch", builder.getI64IntegerAttr(event.microbatch));
+}
+
+/// The sharding of what travels: complete, for ranks along other axes are summed before.
+static Attribute completed(Attribute sharding) {
+  auto attr = dyn_cast_or_null<dist::ShardingAttr>(sharding);
+  return attr ? Attribute(attr.withoutPartials()) : sharding;
+}
+
+void RankStep::add(const Event &event) {
+  if (event.kind == Event::Kind::Compute)
+    return compute(event.entry);
+  const auto &[value, flow] = source.flows[event.flow];
+  Attribute sharding = completed(getSharding(value));
+  Handle key{event.flow, event.microbatch};
+  switch (event.kind) {
+  case Event::Kind::StartSend:
+    handles[key] = startSend(value, get(value, event.microbatch),
+                             source.schedule.rankOf[flow.to.front().chunk], sharding);
+    return note(handles[key], event);
+  case Event::Kind::StartReceive:
+    handles[key] = startReceive(value, source.schedule.rankOf[flow.from.chunk], sharding);
+    return note(handles[key], event);
+  case Event::Kind::WaitSend:
+    wait(handles[key], {});
+    return;
+  case Event::Kind::WaitReceive:
+    inner[{value, event.microbatch}] = wait(handles[key], sharding);
+    return;
+  case Event::Kind::Compute:
+    return;
+  }
+}
+
+/// The two ranks give each other their sums and add them in the order of ranks, so that both have
+/// the same bits.
+void RankStep::exchangeCarried(ArrayRef<SmallVector<int64_t, 2>> owners) {
+  for (auto [i, ranks] : llvm::enumerate(owners)) {
+    if (ranks.size() < 2 || !llvm::is_contained(ranks, rank))
+      continue;
+    int64_t peer = ranks[0] == rank ? ranks[1] : ranks[0];
+    Value last = source.loop.getBody().front().getTerminator()->getOperand(i);
+    Attribute sharding = getSharding(last);
+    dist::StartOp send = startSend(last, carried[i], peer, sharding);
+    dist::StartOp receive = startReceive(last, peer, sharding);
+    wait(send, {});
+    Value other = wait(receive, sharding), own = carried[i];
+    if (rank > peer)
+      std::swap(own, other);
+    auto sum = uls::AccumulateOp::create(builder, last.getLoc(), own, other);
+    setSharding(sum, sharding);
+    carried[i] = sum;
+  }
+}
+
+//===---------------------------------------------------------------------------------------===//
+// The end of the step
+//===---------------------------------------------------------------------------------------===//
+
+/// Each gradient counts on the first rank that has it. The norm, the loss and the stop flags are
+/// summed over the stages in one collective, which all stages have, whatever they hold.
+void RankStep::addNorm(uls::GlobalNormOp norm, ArrayRef<SmallVector<int64_t, 2>> owners) {
+  SmallVector<Value> gradients;
+  for (Value gradient : norm.getGradients()) {
+    auto result = cast<OpResult>(gradient);
+    if (owners[result.getResultNumber()].front() == rank)
+      gradients.push_back(getOuter(gradient));
+  }
+  auto own = uls::GlobalNormOp::create(builder, norm.getLoc(), norm.getType(), gradients);
+  own->setDiscardableAttrs(norm->getDiscardableAttrDictionary());
+  SmallVector<Value> sums = {uls::MulOp::create(builder, norm.getLoc(), own, own)};
+  SmallVector<Value> sources;
+  for (auto report : source.step.getEntry().getOps<uls::ReportOp>()) {
+    if (report.getField() != "loss" && report.getField() != "stop_count")
+      continue;
+    sources.push_back(report.getValue());
+    if (auto flags = report.getValue().getDefiningOp<uls::SumRanksOp>())
+      sums.push_back(uls::SumRanksOp::create(builder, flags.getLoc(), flags.getType(),
+                                             getOuter(flags.getInput()), source.otherAxes));
+    else
+      sums.push_back(getOuter(report.getValue()));
+  }
+  auto total = dist::AllReduceOp::create(
+      builder, norm.getLoc(), ValueRange(sums).getTypes(), dist::Reduction::Sum, sums, source.mesh,
+      getPipelineAxes(), builder.getStringAttr("norm, loss and stop flags of all stages"));
+  outer.map(norm.getResult(),
+            uls::SqrtOp::create(builder, norm.getLoc(), total.getResult(0)).getResult());
+  for (auto [value, sum] : llvm::zip_equal(sources, total.getResults().drop_front()))
+    outer.map(value, sum);
+}
+
+void RankStep::addUpdate(uls::UpdateOp update, ArrayRef<SmallVector<int64_t, 2>> owners) {
+  SmallVector<Value> gradients, scalars;
+  SmallVector<Attribute> names;
+  for (auto [gradient, name] : llvm::zip_equal(update.getGradients(), update.getParameters())) {
+    auto result = cast<OpResult>(gradient);
+    if (!llvm::is_contained(owners[result.getResultNumber()], rank))
+      continue;
+    gradients.push_back(getOuter(gradient));
+    names.push_back(name);
+  }
+  if (gradients.empty())
+    return;
+  for (Value scalar : update.getScalars())
+    scalars.push_back(getOuter(scalar));
+  Value condition = update.getCondition() ? getOuter(update.getCondition()) : Value();
+  auto own = uls::UpdateOp::create(builder, update.getLoc(), TypeRange(), update.getRuleAttr(),
+                                   gradients, ValueRange(), scalars, condition,
+                                   builder.getArrayAttr(names), update.getStochasticAttr());
+  own->setDiscardableAttrs(update->getDiscardableAttrDictionary());
+}
+
+void RankStep::close(ArrayRef<SmallVector<int64_t, 2>> owners) {
+  for (Operation *op = source.loop->getNextNode(); op; op = op->getNextNode()) {
+    if (auto norm = dyn_cast<uls::GlobalNormOp>(op)) {
+      addNorm(norm, owners);
+    } else if (auto update = dyn_cast<uls::UpdateOp>(op)) {
+      addUpdate(update, owners);
+    } else if (isa<uls::ReportOp>(op) || op->hasTrait<OpTrait::IsTerminator>()) {
+      for (Value operand : op->getOperands())
+        getOuter(operand);
+      builder.clone(*op, outer);
+    }
+  }
+}
