@@ -107,7 +107,7 @@ void BlockScheduler::dependOnSources(Operation *op) {
 template <typename Kind>
 static Kind getStarted(Operation *op) {
   auto start = dyn_cast<dist::StartOp>(op);
-  return start ? dyn_cast<Kind>(start.getCollective()) : Kind();
+  return start ? dyn_cast<Kind>(start.getCollective().getOperation()) : Kind();
 }
 
 /// Whether a start gathers stored parameters, or what is kept of gathered ones.
