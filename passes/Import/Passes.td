@@ -77,7 +77,6 @@ def SpecializeBlocksPass : Pass<"ulsc-specialize-blocks", "::mlir::ModuleOp"> {
     %2 = uls.call @layer_0(%1, %b)
     ```
   }];
-  let statistics = [Statistic<"numClones", "num-clones", "blocks cloned">];
   let dependentDialects = ["::ulsc::uls::UlsDialect"];
 }
 

@@ -35,7 +35,6 @@ struct SpecializeBlocksPass : public ulsc::impl::SpecializeBlocksPassBase<Specia
       for (auto &[annotation, users] : llvm::drop_begin(variants)) {
         auto clone = llvm::cast<uls::BlockOp>(block->clone());
         symbols.insert(clone, std::next(Block::iterator(block)));
-        ++numClones;
         for (uls::CallOp call : users)
           call.setCalleeAttr(FlatSymbolRefAttr::get(clone.getSymNameAttr()));
       }

@@ -184,7 +184,6 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
     for (auto [value, earlier, again] :
          llvm::zip_equal(op->getResults(), kept, clone->getResults()))
       mapping.map(value, earlier ? earlier : Value(again));
-    ++numRecomputed;
   }
   for (Operation *op = joint.getResultOp()->getNextNode(); op; op = op->getNextNode())
     builder.clone(*op, mapping);
@@ -207,7 +206,6 @@ LogicalResult CutJointBlocks::cut(BlockOp joint) {
   for (auto [i, argument] : llvm::enumerate(joint.getEntry().getArguments()))
     if (cut.saved.arguments.contains(argument))
       cut.keptArguments.push_back(i);
-  numSaved += cut.saved.results.size();
   cut.backward = buildBackward(joint, cut.saved, cut);
   return success();
 }

@@ -110,7 +110,7 @@ void BlockScheduler::dependOnSources(Operation *op) {
 template <typename Kind>
 static Kind getStarted(Operation *op) {
   auto start = dyn_cast<dist::StartOp>(op);
-  return start ? dyn_cast<Kind>(start.getCollective()) : Kind();
+  return start ? dyn_cast<Kind>(start.getCollective().getOperation()) : Kind();
 }
 
 /// Whether an op starts a send or receive between pipeline stages, or waits for one.

@@ -78,10 +78,6 @@ def CutJointBlocksPass : Pass<"ulsc-cut-joint-blocks", "mlir::ModuleOp"> {
   }];
   let options = [Schedule_RecomputeOption];
   let dependentDialects = ["::ulsc::uls::UlsDialect"];
-  let statistics = [
-    Statistic<"numSaved", "values-saved", "Values saved by forward blocks">,
-    Statistic<"numRecomputed", "ops-recomputed", "Ops computed again by backward blocks">
-  ];
 }
 
 def PeelLastMicrobatchPass : Pass<"ulsc-peel-last-microbatch", "mlir::ModuleOp"> {

@@ -121,8 +121,8 @@ static void drawStorage(ModuleOp module, uint64_t seed) {
   auto some = builder.getArrayAttr(axes.getValue().drop_front(seed / 4 % axes.size()));
   NamedAttrList storage;
   uint64_t stage = seed % 4;
-  for (auto [i, kind] :
-       llvm::enumerate(ArrayRef<StringRef>{"optimizer", "gradients", "parameters"}))
+  constexpr StringLiteral kinds[] = {"optimizer", "gradients", "parameters"};
+  for (auto [i, kind] : llvm::enumerate(kinds))
     storage.set(kind, i < stage ? some : builder.getArrayAttr({}));
   storage.set("origin", builder.getStringAttr("drawn"));
   module->setAttr(uls::UlsDialect::kStorageAttrName, storage.getDictionary(module.getContext()));
