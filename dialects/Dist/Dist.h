@@ -72,6 +72,11 @@ struct PartitionState {
   llvm::SmallVector<mlir::Type> operandTypes, resultTypes;
 };
 
+/// The stage that runs a step or its later form, -1 where all ranks run it.
+int64_t getStage(mlir::Operation *step);
+/// Whether a stage holds a parameter; -1 holds all.
+bool isOnStage(mlir::Operation *parameter, int64_t stage);
+
 /// Name of an op in messages and causes: the source model's path, if its location has one.
 std::string describeLocation(mlir::Location loc);
 } // namespace ulsc::dist

@@ -25,6 +25,16 @@ CollectiveOpInterface StartOp::getCollective() {
   return llvm::cast<CollectiveOpInterface>(getBody().front().front());
 }
 
+int64_t ulsc::dist::getStage(Operation *step) {
+  auto stage = step->getAttrOfType<IntegerAttr>(DistDialect::kStageAttrName);
+  return stage ? stage.getInt() : -1;
+}
+
+bool ulsc::dist::isOnStage(Operation *parameter, int64_t stage) {
+  auto stages = parameter->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kStagesAttrName);
+  return stage < 0 || !stages || llvm::is_contained(stages.asArrayRef(), stage);
+}
+
 std::string ulsc::dist::describeLocation(Location loc) {
   std::string text;
   loc->walk([&](Location inner) {

@@ -73,7 +73,9 @@ def Exec_CollectiveKindEnum : Exec_Enum<"CollectiveKind", "kind of collective", 
   I32EnumAttrCase<"AllGather", 1, "all_gather">,
   I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">,
   I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
-  I32EnumAttrCase<"Permute", 4, "permute">
+  I32EnumAttrCase<"Permute", 4, "permute">,
+  I32EnumAttrCase<"Send", 5, "send">,
+  I32EnumAttrCase<"Receive", 6, "receive">
 ]>;
 def Exec_CollectiveKindAttr : Exec_EnumAttr<Exec_CollectiveKindEnum, "collective_kind">;
 

@@ -121,7 +121,25 @@ LogicalResult GemmOp::verify() {
 // Communication and control
 //===----------------------------------------------------------------------===//
 
+/// A send takes, a receive gives, and both name the other side.
+static LogicalResult verifyTransfer(CollectiveStartOp op) {
+  bool isSend = op.getKind() == CollectiveKind::Send;
+  if ((isSend ? op.getInputs().empty() : op.getOutputs().empty()) ||
+      !(isSend ? op.getOutputs().empty() : op.getInputs().empty()))
+    return op.emitOpError("has ") << op.getInputs().size() << " inputs and "
+                                  << op.getOutputs().size()
+                                  << " outputs; a send takes inputs alone, a receive outputs alone";
+  if (op.getReduction() || op.getDestinations())
+    return op.emitOpError("takes neither a reduction nor destinations");
+  return success();
+}
+
 LogicalResult CollectiveStartOp::verify() {
+  bool isTransfer = getKind() == CollectiveKind::Send || getKind() == CollectiveKind::Receive;
+  if (isTransfer != getPeer().has_value())
+    return emitOpError() << (isTransfer ? "needs" : "takes no") << " peer";
+  if (isTransfer)
+    return verifyTransfer(*this);
   if (getInputs().empty() || getInputs().size() != getOutputs().size())
     return emitOpError("has ") << getInputs().size() << " inputs and " << getOutputs().size()
                                << " outputs; at least one of each, and as many, are needed";

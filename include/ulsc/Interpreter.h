@@ -158,6 +158,8 @@ struct StepResult {
   std::map<std::string, Tensor> gradients, parameters, states;
 };
 
+class StageRunner;
+
 class Interpreter {
 public:
   /// `module` must outlive the interpreter. Parameters are drawn from the seed as the runtime draws
@@ -197,6 +199,11 @@ public:
   //===--- For evaluators
   //-----------------------------------------------------------------------===//
 
+  /// The ranks that run the op: all, or those of one pipeline stage.
+  llvm::ArrayRef<int64_t> getActiveRanks() const { return activeRanks; }
+  /// Null where all ranks run one step.
+  StageRunner *getStages() { return stages; }
+
   /// Runs the ops from `begin` until `end` or the block's end.
   mlir::LogicalResult runOps(mlir::Block &block, mlir::Block::iterator begin,
                              mlir::Block::iterator end, Frame &frame);
@@ -224,7 +231,13 @@ private:
   mlir::LogicalResult checkResults(mlir::Operation *op, Frame &frame);
   mlir::FailureOr<double> getReport(mlir::Operation *step, llvm::StringRef field);
   dist::ShardingAttr getInputSharding(uls::StepOp step, unsigned argument);
+  mlir::FailureOr<llvm::SmallVector<RuntimeValue>>
+  distributeInputs(uls::StepOp step, const Tensor &tokens, const Tensor &targets);
+  mlir::LogicalResult runStages(const Tensor &tokens, const Tensor &targets);
   mlir::LogicalResult collectStepResult(uls::StepOp step, StepResult &result);
+  /// The rank whose value of `parameter` stands for that of `rank`: of the same place on the first
+  /// stage that holds it, where that of `rank` does not.
+  int64_t getHolder(mlir::Operation *parameter, int64_t rank);
 
   struct Storage {
     mlir::Operation *op;
@@ -238,6 +251,9 @@ private:
   dist::MeshAttr mesh;
   bool partitioned = false;
   int64_t numRanks = 1;
+  llvm::SmallVector<int64_t> activeRanks;
+  StageRunner *stages = nullptr;
+  friend class StageRunner;
   llvm::StringMap<Storage> storage;
 };
 

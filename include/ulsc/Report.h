@@ -38,6 +38,8 @@ struct CollectiveRow {
   /// Of one call: what a rank's link carries at least, by the factors of nccl-tests.
   double wireBytes = 0;
   std::string dtype, source, cause;
+  /// The position along `pp` of the ranks that call it; -1 where all do.
+  int64_t stage = -1;
 };
 
 /// What a collective is part of, in the report as in the manifest: `forward` and `backward` are the
@@ -56,9 +58,9 @@ double computeWireBytes(llvm::StringRef kind, int64_t bytes, int64_t ranks);
 /// The table that `ulsc explain` prints.
 void printCollectives(llvm::raw_ostream &stream, llvm::ArrayRef<CollectiveRow> rows);
 
-/// The row of `memory` of a module of the stage `exec`: bytes of a rank by category, and the peak;
-/// empty before.
-llvm::json::Object makeMemory(mlir::ModuleOp module);
+/// The rows of `memory` of a module of the stage `exec`, one for each program that ranks run: bytes
+/// of a rank by category, and the peak; with pipeline stages, which one.
+llvm::json::Array makeMemory(mlir::ModuleOp module);
 
 /// The object `recompute` of a module of the stage `scheduled`: the policy, what forward calls
 /// leave for backward calls, what is computed again.

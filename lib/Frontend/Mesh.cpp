@@ -29,7 +29,7 @@ struct KnownAxis {
 
 /// Outermost to innermost, so that the ranks of a `tp` group are neighbours. Names of a user's own
 /// go before `tp`.
-static const KnownAxis kCanonical[] = {{"pp", "pipeline parallelism"},
+static const KnownAxis kCanonical[] = {{"pp", ""},
                                        {"dp_replicate", ""},
                                        {"dp_shard", ""},
                                        {"dp", ""},
@@ -103,7 +103,7 @@ static bool checkAxes(Location location, const MeshText &mesh) {
     for (const KnownAxis &known : kCanonical)
       if (known.name == name && !known.later.empty() && axis.second != 1) {
         emitError(location) << "mesh axis " << name << " (" << known.later
-                            << ") is not supported yet; supported are dp and tp";
+                            << ") is not supported yet; supported are pp, dp and tp";
         isLegal = false;
       }
     for (auto &other : ArrayRef(mesh).take_front(i))

@@ -30,7 +30,7 @@ static const Preset kPresets[] = {
 };
 
 static const LaterStrategy kLater[] = {
-    {"cp", "context parallelism"}, {"ep", "expert parallelism"}, {"pp", "pipeline parallelism"}};
+    {"cp", "context parallelism"}, {"ep", "expert parallelism"}};
 
 /// Another name of zero3.
 static constexpr StringLiteral kFsdp = "fsdp";
@@ -54,6 +54,11 @@ std::optional<JsonFile> ulsc::frontend::loadPreset(Location location, StringRef 
                           << ", joined by +";
       return std::nullopt;
     }
+  if (name == "pp") {
+    emitError(location) << "strategy pp: stages come from the mesh axis pp, as in --mesh pp=2; leave "
+                           "pp out of the strategy";
+    return std::nullopt;
+  }
   if (name.empty()) {
     emitError(location) << "a strategy joined by + is empty; as in ddp+tp";
     return std::nullopt;

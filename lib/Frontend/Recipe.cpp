@@ -254,6 +254,11 @@ static bool checkRepeats(Location where, StringRef what, const AxisNames &axes) 
 bool Resolver::checkAxisNames(Location where, StringRef what, AxisNames &axes) {
   if (!checkRepeats(where, what, axes))
     return false;
+  if (llvm::is_contained(axes, "pp")) {
+    emitError(where) << what << " names the mesh axis pp, whose ranks hold different layers and cut "
+                        "no tensor; take another axis";
+    return false;
+  }
   for (const std::string &axis : axes)
     if (!recipe.getAxisSize(axis)) {
       std::string mesh;
@@ -274,7 +279,7 @@ bool Resolver::checkMeshIsUsed() {
     StringRef name = axis.first;
     auto names = [&](const AxisNames &axes) -> bool { return llvm::is_contained(axes, name); };
     bool found =
-        axis.second == 1 ||
+        axis.second == 1 || name == "pp" ||
         llvm::any_of(recipe.rules, [&](const AxisRule &rule) { return names(rule.meshAxes); }) ||
         llvm::any_of(recipe.pins, [&](const Pin &pin) {
           return llvm::any_of(pin.dims, names) ||

@@ -5,6 +5,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "Evaluators.h"
+#include "StageRunner.h"
 
 using namespace mlir;
 using namespace ulsc;
@@ -36,7 +37,7 @@ public:
   /// Sets each result of each rank to what `compute` says.
   LogicalResult run(function_ref<Tensor(unsigned, int64_t)> compute) {
     for (unsigned operand = 0; operand < size(); ++operand)
-      for (int64_t rank = 0; rank < e.interpreter.getNumRanks(); ++rank) {
+      for (int64_t rank : e.interpreter.getActiveRanks()) {
         Tensor result = compute(operand, rank);
         if (result.getShape() !=
             llvm::cast<RankedTensorType>(op.getOutputs()[operand].getType()).getShape())
@@ -154,6 +155,8 @@ static LogicalResult evaluatePermute(dist::PermuteOp op, Exchange &x) {
 }
 
 static LogicalResult evaluateStart(dist::StartOp op, Evaluation &e) {
+  if (isBetweenStages(op.getCollective()))
+    return e.interpreter.getStages()->start(op, e);
   Block &body = op.getBody().front();
   if (failed(
           e.interpreter.runOps(body, body.begin(), body.getTerminator()->getIterator(), e.frame)))
@@ -166,6 +169,9 @@ static LogicalResult evaluateStart(dist::StartOp op, Evaluation &e) {
 }
 
 static LogicalResult evaluateWait(dist::WaitOp op, Evaluation &e) {
+  auto start = op.getHandle().getDefiningOp<dist::StartOp>();
+  if (start && isBetweenStages(start.getCollective()))
+    return e.interpreter.getStages()->wait(op, e);
   auto results = e.getValue(op.getHandle()).handle;
   if (!results)
     return op.emitOpError("waits for a handle that was waited for already");

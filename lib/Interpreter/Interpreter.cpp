@@ -118,6 +118,7 @@ LogicalResult Interpreter::initialize() {
   if (partitioned && !mesh)
     return module.emitOpError("is partitioned but has no dist.mesh");
   numRanks = partitioned ? mesh.getDeviceCount() : 1;
+  activeRanks = llvm::to_vector(llvm::seq<int64_t>(0, numRanks));
   for (auto op : module.getOps<uls::ParamOp>()) {
     storage[op.getSymName()] = {op, op.getTensorType(), op.getSharding().value_or(nullptr), {}};
     if (failed(setStored(op.getSymName(), drawInitialValue(op, options.control.seed))))

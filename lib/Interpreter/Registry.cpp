@@ -17,7 +17,7 @@ const Registry::Evaluator *Registry::find(StringRef name) const {
 
 LogicalResult Registry::runOnEachRank(Evaluation &all,
                                       function_ref<LogicalResult(LocalEvaluation &)> evaluate) {
-  for (int64_t rank = 0; rank < all.interpreter.getNumRanks(); ++rank) {
+  for (int64_t rank : all.interpreter.getActiveRanks()) {
     LocalEvaluation local(all, rank);
     if (failed(evaluate(local)))
       return failure();

@@ -104,8 +104,11 @@ FailureOr<Tensor> Interpreter::getStored(StringRef name) {
   if (it == storage.end())
     return module.emitOpError() << "has no parameter or state \"" << name << "\"";
   const Storage &stored = it->second;
-  return collect(stored.op, RuntimeValue::get(stored.ranks), stored.sharding,
-                 stored.type.getShape(), name);
+  SmallVector<Tensor> ranks;
+  for (int64_t rank = 0; rank < numRanks; ++rank)
+    ranks.push_back(stored.ranks[getHolder(stored.op, rank)]);
+  return collect(stored.op, RuntimeValue::get(ranks), stored.sharding, stored.type.getShape(),
+                 name);
 }
 
 //===---------------------------------------------------------------------------------------===//
@@ -166,8 +169,11 @@ LogicalResult Interpreter::collectStepResult(uls::StepOp step, StepResult &resul
     for (auto state : module.getOps<uls::StateOp>())
       if (state.getParameter() == entry.first() && state.getSharding())
         sharding = *state.getSharding();
-    FailureOr<Tensor> value =
-        collect(step, entry.second, sharding, stored.type.getShape(), entry.first());
+    SmallVector<Tensor> ranks;
+    for (int64_t rank = 0; rank < numRanks; ++rank)
+      ranks.push_back(entry.second.getTensor(getHolder(stored.op, rank)));
+    FailureOr<Tensor> value = collect(step, RuntimeValue::get(ranks), sharding,
+                                      stored.type.getShape(), entry.first());
     if (failed(value))
       return failure();
     result.gradients[entry.first().str()] = *value;
@@ -175,11 +181,8 @@ LogicalResult Interpreter::collectStepResult(uls::StepOp step, StepResult &resul
   return success();
 }
 
-FailureOr<StepResult> Interpreter::runStep(const Tensor &tokens, const Tensor &targets) {
-  auto steps = module.getOps<uls::StepOp>();
-  if (steps.empty())
-    return module.emitOpError("has no uls.step to run");
-  uls::StepOp step = *steps.begin();
+FailureOr<SmallVector<RuntimeValue>>
+Interpreter::distributeInputs(uls::StepOp step, const Tensor &tokens, const Tensor &targets) {
   if (step.getArgumentTypes().size() != 2)
     return step.emitOpError() << "takes " << step.getArgumentTypes().size()
                               << " arguments, expected tokens and targets";
@@ -191,11 +194,27 @@ FailureOr<StepResult> Interpreter::runStep(const Tensor &tokens, const Tensor &t
       return failure();
     arguments.push_back(*value);
   }
+  return arguments;
+}
+
+FailureOr<StepResult> Interpreter::runStep(const Tensor &tokens, const Tensor &targets) {
+  auto steps = module.getOps<uls::StepOp>();
+  if (steps.empty())
+    return module.emitOpError("has no uls.step to run");
+  uls::StepOp step = *steps.begin();
   reports.clear();
   updateGradients.clear();
+  if (dist::getStage(step) >= 0) {
+    if (failed(runStages(tokens, targets)))
+      return failure();
+  } else {
+    FailureOr<SmallVector<RuntimeValue>> arguments = distributeInputs(step, tokens, targets);
+    if (failed(arguments) ||
+        failed(call(llvm::cast<FunctionOpInterface>(step.getOperation()), *arguments)))
+      return failure();
+  }
   StepResult result;
-  if (failed(call(llvm::cast<FunctionOpInterface>(step.getOperation()), arguments)) ||
-      failed(collectStepResult(step, result)))
+  if (failed(collectStepResult(step, result)))
     return failure();
   ++options.control.step;
   return result;

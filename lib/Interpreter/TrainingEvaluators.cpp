@@ -39,7 +39,7 @@ static LogicalResult evaluateIndexConstant(Operation *op, Evaluation &e) {
   auto value = op->getAttrOfType<IntegerAttr>("value");
   if (!value)
     return op->emitOpError("is interpreted for integers only");
-  for (int64_t rank = 0; rank < e.interpreter.getNumRanks(); ++rank)
+  for (int64_t rank : e.interpreter.getActiveRanks())
     e.set(op->getResult(0), rank, value.getInt());
   return success();
 }
@@ -138,7 +138,7 @@ public:
 
 private:
   /// Alike on all ranks, as what an update depends on has to be.
-  bool isZero(Value condition) const { return e.get(condition, 0).getAsDouble(0) == 0; }
+  bool isZero(Value condition) const { return e.get(condition, e.interpreter.getActiveRanks().front()).getAsDouble(0) == 0; }
 
   /// Nothing is written; a result is the stored value of what was.
   LogicalResult keep(unsigned index, StringRef parameter, ArrayRef<RuntimeValue> arguments) {
@@ -147,7 +147,7 @@ private:
     auto roles = rule.getRoles().getAsValueRange<StringAttr>();
     const RuntimeValue &old = arguments[llvm::find(roles, "parameter") - roles.begin()];
     auto shape = llvm::cast<RankedTensorType>(op.getResult(index).getType()).getShape();
-    for (int64_t rank = 0; rank < e.interpreter.getNumRanks(); ++rank)
+    for (int64_t rank : e.interpreter.getActiveRanks())
       e.set(op.getResult(index), rank, round(parameter, old.getTensor(rank).reshape(shape)));
     return success();
   }
@@ -168,12 +168,12 @@ private:
   }
 
   LogicalResult checkSizes(StringRef parameter, ArrayRef<RuntimeValue> arguments) {
+    int64_t rank = e.interpreter.getActiveRanks().front();
+    int64_t expected = arguments[0].getTensor(rank).getNumElements();
     for (const RuntimeValue &argument : arguments.take_front(rule.getRoles().size()))
-      if (argument.getTensor(0).getNumElements() != arguments[0].getTensor(0).getNumElements())
-        return op.emitOpError() << "updates parameter \"" << parameter << "\" of "
-                                << arguments[0].getTensor(0).getNumElements()
-                                << " elements with a tensor of "
-                                << argument.getTensor(0).getNumElements();
+      if (int64_t found = argument.getTensor(rank).getNumElements(); found != expected)
+        return op.emitOpError() << "updates parameter \"" << parameter << "\" of " << expected
+                                << " elements with a tensor of " << found;
     return success();
   }
 
@@ -200,7 +200,7 @@ private:
                       const RuntimeValue &value) {
     if (role == "parameter" && !op.getResults().empty()) {
       auto shape = llvm::cast<RankedTensorType>(op.getResult(index).getType()).getShape();
-      for (int64_t rank = 0; rank < e.interpreter.getNumRanks(); ++rank)
+      for (int64_t rank : e.interpreter.getActiveRanks())
         e.set(op.getResult(index), rank, round(parameter, value.getTensor(rank).reshape(shape)));
       if (!op.getValues().empty())
         return success();
@@ -209,7 +209,8 @@ private:
     if (!stored)
       return op.emitOpError() << "finds no \"" << role << "\" of parameter \"" << parameter << "\"";
     SmallVector<Tensor> *compute = e.interpreter.findStored(parameter);
-    for (auto [rank, tensor] : llvm::enumerate(*stored)) {
+    for (int64_t rank : e.interpreter.getActiveRanks()) {
+      Tensor &tensor = (*stored)[rank];
       tensor = round(parameter, role, value.getTensor(rank).reshape(tensor.getShape()));
       if (role == "parameter" && compute != stored && op.getResults().empty())
         (*compute)[rank] = round(parameter, tensor);
@@ -229,7 +230,11 @@ static LogicalResult evaluateUpdate(uls::UpdateOp op, Evaluation &e) {
     return op.emitOpError() << "names " << op.getRuleAttr() << ", which is not a uls.update_rule";
   Updater updater(op, rule, e);
   for (auto [i, name] : llvm::enumerate(op.getParameters().getAsValueRange<StringAttr>())) {
-    e.interpreter.updateGradients[name] = e.getValue(op.getGradients()[i]);
+    // Of a parameter that two stages hold, each notes its own ranks'.
+    RuntimeValue &noted = e.interpreter.updateGradients[name];
+    noted.ranks.resize(e.interpreter.getNumRanks());
+    for (int64_t rank : e.interpreter.getActiveRanks())
+      noted.ranks[rank] = e.getValue(op.getGradients()[i]).ranks[rank];
     if (failed(updater.update(i)))
       return failure();
   }

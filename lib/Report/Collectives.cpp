@@ -70,13 +70,17 @@ public:
   explicit CollectiveWalker(ModuleOp module) : module(module), symbols(module) {}
 
   SmallVector<CollectiveRow> run() {
-    Operation *entry = nullptr;
-    for (auto forward : module.getOps<uls::ForwardOp>())
-      entry = forward;
+    // A step, or one for each stage; without one, the forward function.
+    SmallVector<Operation *> entries;
     for (auto step : module.getOps<uls::StepOp>())
-      entry = step;
-    if (entry)
+      entries.push_back(step);
+    if (entries.empty())
+      for (auto forward : module.getOps<uls::ForwardOp>())
+        entries.push_back(forward);
+    for (Operation *entry : entries) {
+      stage = dist::getStage(entry);
       walk(entry->getRegion(0).front().getOperations(), 1);
+    }
     return std::move(rows);
   }
 
@@ -128,11 +132,12 @@ private:
     row.bytes = std::max(getBytes(op.getInputs().getTypes()), getBytes(op.getOutputs().getTypes()));
     auto mesh = symbols.lookup<dist::MeshOp>(op.getMeshAttr().getValue());
     row.wireBytes = computeWireBytes(row.kind, row.bytes, mesh ? mesh.getMesh().getSize(axes) : 1);
-    row.dtype = getDtype(op.getInputs().getTypes());
+    row.stage = stage;
+    row.dtype = getDtype(op.getTravellingTypes());
     row.source = getSource(op->getLoc());
     if (StringAttr cause = op.getCauseAttr())
       row.cause = cause.getValue().str();
-    std::string key = row.kind + "\n" + llvm::join(row.axes, ",") + "\n" + row.phase + "\n" +
+    std::string key = std::to_string(stage) + "\n" + row.kind + "\n" + llvm::join(row.axes, ",") + "\n" + row.phase + "\n" +
                       std::to_string(row.bytes) + "\n" + row.dtype + "\n" + row.source + "\n" +
                       row.cause;
     auto [known, isNew] = index.try_emplace(key, rows.size());
@@ -144,6 +149,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
+  int64_t stage = -1;
   SmallVector<CollectiveRow> rows;
   llvm::StringMap<size_t> index;
 };

@@ -94,11 +94,17 @@ StringRef ulsc::report::getPhase(dist::CollectiveOpInterface collective) {
   if (!collective->getParentOfType<uls::StepOp>())
     return "forward";
   // Numbers about the whole step: counts, the loss, norms, flags.
-  if (llvm::all_of(collective.getInputs().getTypes(),
+  if (llvm::all_of(collective.getTravellingTypes(),
                    [](Type type) { return llvm::cast<RankedTensorType>(type).getRank() == 0; }))
     return "step";
   if (llvm::isa<dist::AllGatherOp>(*collective))
     return getPhaseOfGather(collective);
+  // What another stage sends is for a forward part, or a gradient.
+  if (llvm::isa<dist::ReceiveOp>(*collective)) {
+    GatherUses uses;
+    uses.add(collective.getOutputs());
+    return uses.forward ? "forward" : "backward";
+  }
   llvm::DenseSet<Value> seen;
   bool isOfGradients =
       llvm::any_of(collective.getInputs(), [&](Value input) { return isGradient(input, seen); });

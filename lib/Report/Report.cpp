@@ -110,11 +110,14 @@ void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow>
 //===---------------------------------------------------------------------------------------===//
 
 static llvm::json::Object makeRow(const CollectiveRow &row) {
-  return llvm::json::Object{{"kind", row.kind},   {"axes", llvm::json::Array(row.axes)},
+  llvm::json::Object object{{"kind", row.kind},   {"axes", llvm::json::Array(row.axes)},
                             {"phase", row.phase}, {"count_per_step", row.countPerStep},
                             {"bytes", row.bytes}, {"wire_bytes", row.wireBytes},
                             {"dtype", row.dtype}, {"source", row.source},
                             {"cause", row.cause}};
+  if (row.stage >= 0)
+    object["stage"] = row.stage;
+  return object;
 }
 
 llvm::json::Array ulsc::report::makeCollectives(ArrayRef<CollectiveRow> rows) {
@@ -136,11 +139,14 @@ static void copyInteger(llvm::json::Object &to, ModuleOp module, StringRef dicti
     to[key.str()] = value.getInt();
 }
 
-llvm::json::Object ulsc::report::makeMemory(ModuleOp module) {
-  llvm::json::Object row;
+llvm::json::Array ulsc::report::makeMemory(ModuleOp module) {
+  llvm::json::Array rows;
   for (auto function : module.getOps<exec::FunctionOp>()) {
     if (!function.getEntry() || !function.getFrameBytes())
       continue;
+    llvm::json::Object row;
+    if (int64_t stage = dist::getStage(function); stage >= 0)
+      row["stage"] = stage;
     if (auto categories = function.getCategoriesAttr())
       for (NamedAttribute category : categories)
         if (auto bytes = llvm::dyn_cast<IntegerAttr>(category.getValue()))
@@ -151,8 +157,9 @@ llvm::json::Object ulsc::report::makeMemory(ModuleOp module) {
       row["transient"] = int64_t(*function.getFrameBytes()) - persistent.getInt();
     if (auto live = function->getAttrOfType<IntegerAttr>("exec.largest_live_bytes"))
       row["largest_live"] = live.getInt();
+    rows.push_back(std::move(row));
   }
-  return row;
+  return rows;
 }
 
 llvm::json::Object ulsc::report::makeReport(ModuleOp module) {

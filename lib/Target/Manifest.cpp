@@ -62,23 +62,28 @@ public:
       mesh = op.getMesh();
   }
 
-  LogicalResult build(json::Object &document) {
+  /// What all ranks share.
+  void buildCommon(json::Object &document) {
     document["schema"] = "ulsc.manifest/1";
     document["model"] = copy("uls.model");
     document["compile"] = buildCompile();
     document["mesh"] = buildMesh();
     document["batch"] = copy("uls.batch");
-    document["arena"] = buildArena();
     document["groups_optimizer"] = buildOptimizerGroups();
     document["groups"] = buildGroups();
     document["collectives"] = copy("exec.collectives", /*isArray=*/true);
+    document["hyperparameters"] = json::Object{{"lr", 3e-4},      {"betas", json::Array{0.9, 0.95}},
+                                               {"eps", 1e-8},     {"weight_decay", 0.1},
+                                               {"momentum", 0.9}, {"clip_grad", 1.0}};
+  }
+
+  /// What belongs to the entry's own arena.
+  LogicalResult buildProgram(json::Object &document) {
+    document["arena"] = buildArena();
     auto slots = entry->getAttrOfType<IntegerAttr>("exec.collective_slots");
     document["collective_slots"] = slots ? slots.getInt() : 0;
     if (exec::BufferOp staging = buffers.lookup(memory::kStagingName))
       document["staging"] = buildStaging(staging);
-    document["hyperparameters"] = json::Object{{"lr", 3e-4},      {"betas", json::Array{0.9, 0.95}},
-                                               {"eps", 1e-8},     {"weight_decay", 0.1},
-                                               {"momentum", 0.9}, {"clip_grad", 1.0}};
     if (failed(addInputs(document)))
       return failure();
     return addTensors(document);
@@ -230,12 +235,14 @@ private:
   LogicalResult addTensors(json::Object &document) {
     json::Array tensors;
     SymbolTable symbols(module);
+    int64_t stage = dist::getStage(entry);
     // Gradients lie as the states that they update.
     llvm::DenseMap<uls::ParamOp, dist::ShardingAttr> updateShardings;
     for (auto param : module.getOps<uls::ParamOp>())
       updateShardings[param] = param.getShardingAttr();
     for (auto param : module.getOps<uls::ParamOp>())
-      if (failed(
+      if (dist::isOnStage(param, stage) &&
+          failed(
               addTensor(tensors, param, param.getSymName(), "parameter", param.getShardingAttr())))
         return failure();
     for (auto state : module.getOps<uls::StateOp>()) {
@@ -243,7 +250,8 @@ private:
       dist::ShardingAttr sharding =
           state.getShardingAttr() ? state.getShardingAttr() : param.getShardingAttr();
       updateShardings[param] = sharding;
-      if (failed(addTensor(tensors, param, state.getSymName(), state.getRole(), sharding)))
+      if (dist::isOnStage(param, stage) &&
+          failed(addTensor(tensors, param, state.getSymName(), state.getRole(), sharding)))
         return failure();
     }
     for (auto param : module.getOps<uls::ParamOp>()) {
@@ -266,16 +274,26 @@ private:
 } // namespace
 
 FailureOr<std::string> ulsc::buildManifest(ModuleOp module) {
+  json::Object document;
+  json::Array stages;
   for (auto function : module.getOps<exec::FunctionOp>()) {
     if (!function.getEntry())
       continue;
-    json::Object document;
-    if (failed(ManifestBuilder(module, function).build(document)))
+    ManifestBuilder builder(module, function);
+    if (document.empty())
+      builder.buildCommon(document);
+    bool isStage = dist::getStage(function) >= 0;
+    json::Object stage;
+    if (failed(builder.buildProgram(isStage ? stage : document)))
       return failure();
-    std::string text;
-    llvm::raw_string_ostream(text) << json::Value(std::move(document));
-    return text;
+    if (isStage)
+      stages.push_back(std::move(stage));
   }
-  module.emitError() << "the module has no entry function: lower it to the exec stage first";
-  return failure();
+  if (document.empty())
+    return module.emitError() << "the module has no entry function: lower it to the exec stage first";
+  if (!stages.empty())
+    document["stages"] = std::move(stages);
+  std::string text;
+  llvm::raw_string_ostream(text) << json::Value(std::move(document));
+  return text;
 }

@@ -114,14 +114,16 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
     }
     for (auto step : module.getOps<uls::StepOp>()) {
       Signature none;
-      BufferEmitter emitter(state, step.getEntry(), kEntryName, 1, none);
+      int64_t stage = dist::getStage(step);
+      std::string name = kEntryName.str() + (stage < 0 ? "" : "." + std::to_string(stage));
+      BufferEmitter emitter(state, step.getEntry(), name, 1, none);
       auto function = emitter.emitStep(step);
       if (failed(function))
         return signalPassFailure();
       Builder builder(module.getContext());
       (*function)->setAttr("exec.collective_slots",
-                           builder.getI64IntegerAttr(state.slots[kEntryName]));
-      createStaging(*function, state.slots[kEntryName]);
+                           builder.getI64IntegerAttr(state.slots[name]));
+      createStaging(*function, state.slots[name]);
       (*function)->setAttr("exec.threads", builder.getI64IntegerAttr(threads));
       done.push_back(step);
     }

@@ -189,7 +189,10 @@ void BufferAssignment::tieCollectives() {
         for (Value result : wait->getResults())
           if (from != until)
             classes.extend(result, from, until);
-        for (auto [operand, result] : llvm::zip_equal(collective.getInputs(), wait->getResults())) {
+        if (wait->getNumResults() == 0)
+          for (Value operand : collective.getInputs())
+            classes.extend(operand, from, until);
+        for (auto [operand, result] : llvm::zip(collective.getInputs(), wait->getResults())) {
           if (mayBeInPlace)
             classes.allow(operand, result);
           if (!(mayBeInPlace && classes.tie(operand, result)))

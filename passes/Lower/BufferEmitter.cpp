@@ -104,6 +104,13 @@ FailureOr<exec::FunctionOp> BufferEmitter::emitStep(uls::StepOp step) {
                                            TypeAttr::get(builder.getFunctionType({}, {})),
                                            StringAttr(), ArrayAttr(), ArrayAttr(), IntegerAttr(),
                                            builder.getUnitAttr(), DictionaryAttr());
+  stage = dist::getStage(step);
+  if (stage >= 0) {
+    function->setAttr(dist::DistDialect::kStageAttrName, builder.getI64IntegerAttr(stage));
+    for (auto mesh : state.module.getOps<dist::MeshOp>())
+      if (auto axis = mesh.getMesh().getAxisPosition(builder.getStringAttr("pp")))
+        function->setAttr("exec.stage_axis", builder.getI64IntegerAttr(*axis));
+  }
   target = builder.createBlock(&function.getBody());
   createPersistents();
   if (failed(emitOps(body)))
@@ -132,10 +139,12 @@ void BufferEmitter::createPersistents() {
   create("tokens", {}, {}, exec::Category::Activations);
   create("targets", {}, {}, exec::Category::Activations);
   for (auto param : state.module.getOps<uls::ParamOp>())
-    create(param.getSymName(), param.getType(), param.getShardingAttr(),
-           exec::Category::Parameters);
+    if (dist::isOnStage(param, stage))
+      create(param.getSymName(), param.getType(), param.getShardingAttr(),
+             exec::Category::Parameters);
   for (auto op : state.module.getOps<uls::StateOp>())
-    create(op.getSymName(), op.getType(), op.getShardingAttr(), exec::Category::Optimizer);
+    if (dist::isOnStage(state.symbols.lookup(op.getParameter()), stage))
+      create(op.getSymName(), op.getType(), op.getShardingAttr(), exec::Category::Optimizer);
   for (auto param : state.module.getOps<uls::ParamOp>())
     create((param.getSymName() + ".gradient").str(), {}, {}, exec::Category::Gradients);
 }
@@ -184,10 +193,20 @@ static bool isGradient(Value value) {
          llvm::any_of(value.getUsers(), llvm::IsaPred<dist::ReduceScatterOp>);
 }
 
+/// Whether a value of the step is a sum that a call adds to.
+bool BufferEmitter::isAccumulator(Value value) {
+  auto call = value.getDefiningOp<uls::CallOp>();
+  if (!call)
+    return value.getDefiningOp<uls::AccumulateOp>() != nullptr;
+  const Signature &callee = state.signatures.find(call.getCallee())->second;
+  return callee.accumulatorOf[cast<OpResult>(value).getResultNumber()].has_value();
+}
+
 exec::Category BufferEmitter::getCategory(const BufferClass &owner) {
   if (!isa<uls::StepOp>(body.getParentOp()))
     return exec::Category::Temporaries;
-  if (llvm::any_of(owner.values, isGradient))
+  if (llvm::any_of(owner.values, isGradient) ||
+      (stage >= 0 && llvm::any_of(owner.values, [&](Value value) { return isAccumulator(value); })))
     return exec::Category::Gradients;
   for (Value value : owner.values) {
     Operation *producer = value.getDefiningOp();

@@ -81,6 +81,7 @@ private:
   mlir::Value getView(mlir::Value root, int64_t offset, mlir::RankedTensorType type,
                       mlir::Location location);
   exec::Category getCategory(const BufferClass &owner);
+  bool isAccumulator(mlir::Value value);
   mlir::Value createBuffer(exec::Category category, mlir::Type type, mlir::StringAttr name,
                            mlir::Location location);
   bool haveSamePlace(mlir::Value a, mlir::Value b);
@@ -100,6 +101,8 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> slotOfHandle;
   llvm::SmallVector<bool> slotsInUse;
   int64_t firstSlot = 0, slotCount = 0;
+  /// Of the step; -1 where all ranks run it.
+  int64_t stage = -1;
 };
 
 } // namespace ulsc::lower

@@ -162,15 +162,23 @@ LogicalResult BufferEmitter::emitCollectiveStart(Operation *op, ValueRange resul
   DenseI64ArrayAttr destinations;
   if (auto permute = dyn_cast<dist::PermuteOp>(op))
     destinations = getDestinations(permute, builder);
+  IntegerAttr peer;
+  if (auto send = dyn_cast<dist::SendOp>(op))
+    peer = send.getPeerAttr();
+  if (auto receive = dyn_cast<dist::ReceiveOp>(op))
+    peer = receive.getPeerAttr();
   int64_t count = runs;
   if (auto loop = op->getParentOfType<uls::MicrobatchesOp>())
     count *= loop.getCount();
   int64_t identifier = state.collectives.addCollective(collective, count);
-  exec::CollectiveStartOp::create(
+  auto start = exec::CollectiveStartOp::create(
       builder, op->getLoc(), exec::CollectiveKindAttr::get(op->getContext(), *kind), combiner,
-      destinations, builder.getI64IntegerAttr(state.collectives.getGroup(collective.getAxes())),
+      destinations, peer, builder.getI64IntegerAttr(state.collectives.getGroup(collective.getAxes())),
       builder.getI64IntegerAttr(identifier), builder.getI64IntegerAttr(slot),
       getBuffers(collective.getInputs()), getBuffers(results));
+  // Whose value a transfer moves.
+  if (peer)
+    start->setDiscardableAttrs(op->getParentOp()->getDiscardableAttrDictionary());
   return success();
 }
 

@@ -51,7 +51,7 @@ int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective, i
   if (!prefix.empty() && StringRef(source).starts_with(prefix))
     source = source.substr(prefix.size());
   StringAttr cause = collective.getCauseAttr();
-  Type element = cast<RankedTensorType>(collective.getInputs().front().getType()).getElementType();
+  Type element = cast<RankedTensorType>(collective.getTravellingTypes().front()).getElementType();
   std::string dtype;
   llvm::raw_string_ostream(dtype) << element;
   int64_t bytes = std::max(sumBytes(collective.getInputs()), sumBytes(collective.getOutputs()));

@@ -55,7 +55,7 @@ private:
       types.push_back(isa<MemRefType>(type) ? code.ptrType() : code.i64Type());
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), types);
     StringAttr name = source.getSymNameAttr();
-    bool isExported = source.getEntry() || source.isExternal();
+    bool isExported = (source.getEntry() && dist::getStage(source) < 0) || source.isExternal();
     // The old function gives up its name.
     source.setSymNameAttr(builder.getStringAttr(name.getValue() + ".exec"));
     return LLVM::LLVMFuncOp::create(builder, source.getLoc(), name, type,
@@ -294,9 +294,45 @@ struct ConvertExecToLLVM : public ulsc::impl::ConvertExecToLLVMPassBase<ConvertE
       runtime.defineString("ulsc_manifest", manifest.getValue(), /*isExported=*/true);
       module->removeAttr("exec.manifest");
     }
-    for (auto function : llvm::make_early_inc_range(module.getOps<exec::FunctionOp>()))
+    SmallVector<std::string> stages;
+    int64_t axis = 0;
+    for (auto function : llvm::make_early_inc_range(module.getOps<exec::FunctionOp>())) {
+      if (dist::getStage(function) >= 0) {
+        stages.push_back(function.getSymName().str());
+        axis = function->getAttrOfType<IntegerAttr>("exec.stage_axis").getInt();
+      }
       if (failed(FunctionConverter(runtime, function).run()))
         return signalPassFailure();
+    }
+    if (!stages.empty())
+      createEntry(stages, axis);
+  }
+
+  /// The exported step of a pipelined program calls the one of this rank's stage, its coordinate
+  /// along mesh axis number `axis`.
+  void createEntry(ArrayRef<std::string> stages, int64_t axis) {
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    CodeBuilder code(builder, getOperation().getLoc());
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()), code.ptrType());
+    auto entry = LLVM::LLVMFuncOp::create(builder, code.loc, "ulsc_step", type);
+    Value context = entry.addEntryBlock(builder)->getArgument(0);
+    builder.setInsertionPointToStart(&entry.getBody().front());
+    Value coordinate =
+        code.load(code.addressBytes(code.loadPointer(context, 1), exec::getCoordinateOffset(axis)),
+                  code.i64(0), code.i64Type());
+    for (auto [stage, name] : llvm::enumerate(stages)) {
+      Value isOwn = LLVM::ICmpOp::create(builder, code.loc, LLVM::ICmpPredicate::eq, coordinate,
+                                         code.i64(stage));
+      Block *block = builder.getInsertionBlock();
+      Block *call = builder.createBlock(&entry.getBody()), *next = builder.createBlock(&entry.getBody());
+      builder.setInsertionPointToEnd(block);
+      LLVM::CondBrOp::create(builder, code.loc, isOwn, call, next);
+      builder.setInsertionPointToEnd(call);
+      LLVM::CallOp::create(builder, code.loc, TypeRange(), name, context);
+      LLVM::ReturnOp::create(builder, code.loc, ValueRange());
+      builder.setInsertionPointToEnd(next);
+    }
+    LLVM::ReturnOp::create(builder, code.loc, ValueRange());
   }
 };
 

@@ -58,7 +58,7 @@ struct LowerState : ulsc::impl::LowerStatePassBase<LowerState> {
     step.walk([&](uls::AssignOp op) { assignments.push_back(op); });
     for (uls::MaterializeOp op : materializations)
       lowerMaterialize(op, symbols);
-    UpdateKernels kernels(symbols);
+    UpdateKernels kernels(symbols, dist::getStage(step));
     for (uls::UpdateOp op : updates)
       if (failed(lowerUpdate(op, kernels, symbols)))
         return signalPassFailure();

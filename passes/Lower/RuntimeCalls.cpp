@@ -142,9 +142,9 @@ Value RuntimeCalls::gemmDescriptor(CodeBuilder &code, exec::GemmOp op) {
 Value RuntimeCalls::collectiveDescriptor(CodeBuilder &code, exec::CollectiveStartOp op) {
   SmallVector<int64_t> elements;
   SmallVector<int32_t> dtypes;
-  for (Value input : op.getInputs()) {
-    elements.push_back(cast<MemRefType>(input.getType()).getNumElements());
-    dtypes.push_back(dtypeOf(input));
+  for (Value buffer : op.getInputs().empty() ? op.getOutputs() : op.getInputs()) {
+    elements.push_back(cast<MemRefType>(buffer.getType()).getNumElements());
+    dtypes.push_back(dtypeOf(buffer));
   }
   int64_t count = elements.size();
   auto dtypeType = RankedTensorType::get({count}, code.i32Type());
@@ -161,6 +161,7 @@ Value RuntimeCalls::collectiveDescriptor(CodeBuilder &code, exec::CollectiveStar
       arrayConstant("ulsc.dtypes", DenseElementsAttr::get(dtypeType, ArrayRef<int32_t>(dtypes))),
       static_cast<int64_t>(op.getIdentifier()),
       op.getDestinations() ? list("ulsc.destinations", *op.getDestinations())
-                           : FlatSymbolRefAttr()};
+                           : FlatSymbolRefAttr(),
+      static_cast<int64_t>(op.getPeer().value_or(-1))};
   return addressOf(code, structConstant("ulsc.collective", fields));
 }

@@ -14,10 +14,10 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::lower;
 
-UpdateKernels::UpdateKernels(SymbolTable &symbols) : symbols(symbols) {
+UpdateKernels::UpdateKernels(SymbolTable &symbols, int64_t stage) : symbols(symbols) {
   int64_t index = 0;
   for (auto param : cast<ModuleOp>(symbols.getOp()).getOps<uls::ParamOp>())
-    if (!param.getFrozen())
+    if (!param.getFrozen() && dist::isOnStage(param, stage))
       indices[param.getSymNameAttr()] = index++;
 }
 

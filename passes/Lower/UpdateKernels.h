@@ -34,7 +34,8 @@ struct UpdateVariant {
 /// the control block; those before it, if any, are what stochastic rounding needs.
 class UpdateKernels {
 public:
-  explicit UpdateKernels(mlir::SymbolTable &symbols);
+  /// For a step that `stage` runs, or all ranks (-1).
+  UpdateKernels(mlir::SymbolTable &symbols, int64_t stage);
 
   /// Reads the states of parameter `index` of `update`, applies the rule and writes them back, or
   /// gives the users of a result the new stored value.
@@ -48,7 +49,7 @@ private:
                              mlir::Location location);
 
   mlir::SymbolTable &symbols;
-  llvm::DenseMap<mlir::StringAttr, int64_t> indices; ///< of trainable parameters
+  llvm::DenseMap<mlir::StringAttr, int64_t> indices; ///< of trainable parameters of the stage
   std::map<std::pair<mlir::Operation *, std::string>, exec::KernelOp> kernels;
 };
 

@@ -56,11 +56,10 @@ LogicalResult Partitioner::partitionReshard(dist::ReshardOp op) {
   return success();
 }
 
-/// A send or receive between stages: what travels lies as the start says.
+/// What joins stages is explicit before partitioning; what travels lies as the start says, or is
+/// whole.
 LogicalResult Partitioner::partitionStart(dist::StartOp op) {
   dist::CollectiveOpInterface transfer = op.getCollective();
-  if (!llvm::isa<dist::SendOp, dist::ReceiveOp>(*transfer))
-    return op.emitOpError("holds a collective before partitioning, which makes them");
   auto list = op->getAttrOfType<ArrayAttr>(DistDialect::kShardingsAttrName);
   auto getLayout = [&](unsigned i, Type type) {
     return readLayout(list ? list[i] : Attribute(), type);

@@ -253,9 +253,14 @@ void RankStep::addNorm(uls::GlobalNormOp norm, ArrayRef<SmallVector<int64_t, 2>>
     else
       sums.push_back(getOuter(report.getValue()));
   }
-  auto total = dist::AllReduceOp::create(
-      builder, norm.getLoc(), ValueRange(sums).getTypes(), dist::Reduction::Sum, sums, source.mesh,
-      getPipelineAxes(), builder.getStringAttr("norm, loss and stop flags of all stages"));
+  TypeRange types = ValueRange(sums).getTypes();
+  auto start = createStart(builder, norm.getLoc(), types, [&](OpBuilder &inside) -> ValueRange {
+    return dist::AllReduceOp::create(
+               inside, norm.getLoc(), types, dist::Reduction::Sum, sums, source.mesh,
+               getPipelineAxes(), inside.getStringAttr("norm, loss and stop flags of all stages"))
+        .getOutputs();
+  });
+  auto total = dist::WaitOp::create(builder, norm.getLoc(), types, start.getHandle());
   outer.map(norm.getResult(),
             uls::SqrtOp::create(builder, norm.getLoc(), total.getResult(0)).getResult());
   for (auto [value, sum] : llvm::zip_equal(sources, total.getResults().drop_front()))

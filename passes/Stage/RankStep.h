@@ -57,7 +57,6 @@ private:
   mlir::Value wait(dist::StartOp start, mlir::Attribute sharding);
   void note(dist::StartOp start, const pipeline::Event &event);
   mlir::ArrayAttr getPipelineAxes();
-  mlir::Value sumStages(mlir::ValueRange values, unsigned index);
   void addNorm(uls::GlobalNormOp norm, llvm::ArrayRef<llvm::SmallVector<int64_t, 2>> owners);
   void addUpdate(uls::UpdateOp update, llvm::ArrayRef<llvm::SmallVector<int64_t, 2>> owners);
 

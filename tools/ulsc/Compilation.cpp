@@ -146,6 +146,19 @@ bool Compilation::readPrecision() {
   return true;
 }
 
+/// The schedule of a pipeline and the chunks of each of its ranks.
+bool Compilation::readSchedule(int64_t chunks) {
+  SmallVector<StringRef> known;
+  // Halves of a backward are not supported yet.
+  for (StringRef name : {"gpipe", "1f1b", "interleaved"})
+    known.push_back(name);
+  auto schedule = arguments.getChoice("pp-schedule", known, "1f1b");
+  if (!schedule)
+    return false;
+  stageOptions.options["staged"] = "schedule=" + *schedule + " chunks=" + std::to_string(chunks);
+  return true;
+}
+
 bool Compilation::readOptions() {
   auto target = arguments.getChoice("target", {"cpu", "cuda"}, "cpu");
   if (target && *target == "cuda")
@@ -189,6 +202,9 @@ bool Compilation::readOptions() {
       return !reportUsageError("--memory-limit is \"" + arguments.get("memory-limit") +
                                "\", expected a size of at least one byte, as 70GB, 512MiB or 80e9");
   }
+  auto chunks = arguments.getInteger("pp-chunks", 1, 1);
+  if (!chunks || !readSchedule(*chunks))
+    return false;
   importOptions.seq = *seq;
   if (!dropout->empty())
     importOptions.dropout = *dropout == "on";
@@ -364,7 +380,7 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
       document["storage"] = std::move(storage);
   }
   if (stage.name == "exec")
-    document["memory"] = llvm::json::Array{report::makeMemory(*module)};
+    document["memory"] = report::makeMemory(*module);
   if (dumpDirectory.empty())
     return success();
   if (std::error_code error = llvm::sys::fs::create_directories(dumpDirectory)) {

@@ -49,6 +49,7 @@ private:
   bool loadPlugins();
   bool readOptions();
   bool readPrecision();
+  bool readSchedule(int64_t chunks);
   bool checkReshard();
   bool readBatch();
   bool readPipelinesAfter();

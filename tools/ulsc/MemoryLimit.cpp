@@ -117,7 +117,11 @@ FailureOr<PlannedPolicy> Planner::planCopy(const std::string &policy) {
   llvm::json::Object recompute = report::makeRecompute(*copy);
   if (failed(runStage(*copy, "exec", changed)))
     return failure();
-  llvm::json::Object memory = report::makeMemory(*copy);
+  // Of pipeline stages, the one that needs most.
+  llvm::json::Object memory;
+  for (const llvm::json::Value &row : report::makeMemory(*copy))
+    if (row.getAsObject()->getInteger("peak") > memory.getInteger("peak").value_or(-1))
+      memory = *row.getAsObject();
   PlannedPolicy planned;
   planned.policy = policy;
   planned.peakBytes = memory.getInteger("peak").value_or(0);

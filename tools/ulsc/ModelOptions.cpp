@@ -44,6 +44,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
        "what the backward computes again instead of keeping it: none, selective, "
        "selective:attn,norm,act,gather, full, full:group=K,layers=N (default "
        "selective:norm,act,gather)"},
+      {"pp-schedule", "gpipe|1f1b|interleaved",
+       "in which order the stages along mesh axis pp work (default 1f1b)"},
+      {"pp-chunks", "N", "runs of layers that each stage holds, more than one if interleaved"},
       {"memory-limit", "SIZE",
        "the most memory of a device, as 70GB or 512MiB: the cheapest recomputation that fits is "
        "chosen"},
