@@ -25,8 +25,8 @@ static const std::vector<OptionSpec> &getCompileOptions() {
     std::vector<OptionSpec> all = {
         {"o", "FILE", "the program, or with --emit the module (default stdout)"},
         {"emit", "STAGE",
-         "stop after a stage and print it: graph, train, sharded, local, scheduled, exec, llvm, "
-         "exe"},
+         "stop after a stage and print it: graph, train, sharded, staged, local, scheduled, exec, "
+         "llvm, exe"},
         {"report", "FILE", "write what was compiled as one JSON document"},
         {"remarks", "", "tell what shardings gave up where they were in conflict"},
     };

@@ -1,6 +1,6 @@
 // Exactly these collectives: per layer two all-reduces of activations forward and two backward, one more each way for embedding and head, the
 // loss's row statistics; in the step the count of targets, each gradient over dp once, and in one all-reduce the norm, the loss and the stop flags.
-// RUN: ulsc-opt %S/Inputs/llama.ir --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-partition-pipeline | FileCheck %s
+// RUN: ulsc-opt %S/Inputs/llama.ir --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline | FileCheck %s
 
 // CHECK-LABEL: uls.block @embed
 // CHECK: dist.all_reduce sum %{{.*}} over @mesh ["tp"] cause "model.embed_tokens: sum over vocab, sharded by rule vocab{{[^"]*}}tp" : (tensor<4x8x16xf32>)

@@ -1,12 +1,12 @@
 // What blocks hand on cut along the sequence over tp (Megatron's sequence parallelism) computes what whole activations do.
 // RUN: sed 's/%x: tensor<8x8x16xf32>/%x: tensor<8x8x16xf32> {dist.sharding = #dist.sharding<@mesh, [{?}, {"tp", ?}p1, {?}]>}/; s/{uls.axes = \["batch", "seq", "embed"\]}//; s/uls.batch = /uls.rules = {seq = ["tp"]}, uls.batch = /' %S/Inputs/llama.ir | ulsc-opt --ulsc-train-pipeline -o %t.train.mlir
-// RUN: ulsc-opt %t.train.mlir --ulsc-shard-pipeline --ulsc-partition-pipeline -o %t.local.mlir
+// RUN: ulsc-opt %t.train.mlir --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline -o %t.local.mlir
 // RUN: FileCheck %s < %t.local.mlir
 // RUN: ulsc-interpret %t.train.mlir --compare %t.local.mlir --steps 2
 // RUN: ulsc-opt %t.local.mlir --ulsc-schedule-pipeline -o %t.scheduled.mlir
 // RUN: ulsc-interpret %t.train.mlir --compare %t.scheduled.mlir --steps 2
 // RUN: sed 's/%x: tensor<8x8x16xf32>/%x: tensor<8x8x16xf32> {dist.sharding = #dist.sharding<@mesh, [{?}, {"tp", ?}p1, {?}]>}/; s/{uls.axes = \["batch", "seq", "embed"\]}//; s/uls.batch = /uls.rules = {seq = ["tp"]}, uls.batch = /' %S/Inputs/gpt2.ir | ulsc-opt --ulsc-train-pipeline -o %t.train.mlir
-// RUN: ulsc-opt %t.train.mlir --ulsc-shard-pipeline --ulsc-partition-pipeline -o %t.local.mlir
+// RUN: ulsc-opt %t.train.mlir --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline -o %t.local.mlir
 // RUN: FileCheck %s < %t.local.mlir
 // RUN: ulsc-interpret %t.train.mlir --compare %t.local.mlir --steps 2
 // RUN: ulsc-opt %t.local.mlir --ulsc-schedule-pipeline="recompute=none" -o %t.scheduled.mlir

@@ -1,4 +1,4 @@
-// RUN: ulsc-opt %s --split-input-file --ulsc-shard-pipeline --ulsc-partition-pipeline | FileCheck %s
+// RUN: ulsc-opt %s --split-input-file --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline | FileCheck %s
 
 module attributes {uls.batch = {data_axes = ["dp"]}} {
 dist.mesh @mesh <["dp"=2, "tp"=2]>

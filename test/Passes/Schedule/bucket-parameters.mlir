@@ -1,5 +1,5 @@
 // New parameters are gathered a unit at a time, each behind the updates of its own, the assignments behind the next gather's start.
-// RUN: sed 's/uls.batch = /uls.storage = {optimizer = ["dp"], gradients = [], parameters = [], origin = "strategy zero1"}, uls.batch = /' %S/../Partition/Inputs/llama.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-partition-pipeline --ulsc-schedule-pipeline | FileCheck %s
+// RUN: sed 's/uls.batch = /uls.storage = {optimizer = ["dp"], gradients = [], parameters = [], origin = "strategy zero1"}, uls.batch = /' %S/../Partition/Inputs/llama.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline --ulsc-schedule-pipeline | FileCheck %s
 
 // CHECK: uls.step
 // The last microbatch stands behind the loop, so that a block's gradients are scattered as soon as they are final.

@@ -1,5 +1,5 @@
 // Between forward and backward a rank keeps a part of what the forward gathered, over the two ranks that are neighbours along dp.
-// RUN: sed 's/"dp"=2, "tp"=2/"dp"=4, "tp"=1/; s/micro = 4/micro = 2/; s/uls.batch = /uls.storage = {optimizer = ["dp"], gradients = ["dp"], parameters = ["dp"], origin = "strategy zero3"}, uls.batch = /' %S/../Partition/Inputs/llama.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-partition-pipeline -o %t.mlir
+// RUN: sed 's/"dp"=2, "tp"=2/"dp"=4, "tp"=1/; s/micro = 4/micro = 2/; s/uls.batch = /uls.storage = {optimizer = ["dp"], gradients = ["dp"], parameters = ["dp"], origin = "strategy zero3"}, uls.batch = /' %S/../Partition/Inputs/llama.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline -o %t.mlir
 // RUN: ulsc-opt %t.mlir --ulsc-schedule-pipeline="reshard-after-forward=2" | FileCheck %s
 // One rank keeps all, and all ranks what they store.
 // RUN: ulsc-opt %t.mlir --ulsc-schedule-pipeline="reshard-after-forward=1" -o %t.1.mlir

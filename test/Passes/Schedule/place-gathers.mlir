@@ -1,5 +1,5 @@
 // Stored parameters travel one unit ahead of their use, a unit in one collective, and no longer live across other units.
-// RUN: sed 's/uls.batch = /uls.storage = {optimizer = ["dp"], gradients = ["dp"], parameters = ["dp"], origin = "strategy zero3"}, uls.batch = /' %S/../Partition/Inputs/llama.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-partition-pipeline -o %t.mlir
+// RUN: sed 's/uls.batch = /uls.storage = {optimizer = ["dp"], gradients = ["dp"], parameters = ["dp"], origin = "strategy zero3"}, uls.batch = /' %S/../Partition/Inputs/llama.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline -o %t.mlir
 // RUN: ulsc-opt %t.mlir --ulsc-schedule-pipeline | FileCheck %s
 // RUN: ulsc-opt %t.mlir --ulsc-schedule-pipeline="reshard-after-forward=false" | FileCheck %s --check-prefix=KEPT
 

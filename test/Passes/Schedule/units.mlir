@@ -1,9 +1,9 @@
 // Parameters of a block call that a pattern matches travel as a unit of their own; what none matches stays with the call's. The first pattern
 // that matches holds.
 // RUN: sed 's/uls.batch = /uls.units = ["*.mlp.up_proj.*", "*.mlp.*", "*.self_attn.*"], uls.storage = {optimizer = ["dp"], gradients = ["dp"], parameters = ["dp"], origin = "strategy zero3"}, uls.batch = /' %S/../Partition/Inputs/llama.ir > %t.ir
-// RUN: ulsc-opt %t.ir --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-partition-pipeline --ulsc-schedule-pipeline | FileCheck %s
-// RUN: sed 's/gradients = \["dp"\], parameters = \["dp"\]/gradients = [], parameters = []/; s/zero3/zero1/' %t.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-partition-pipeline --ulsc-schedule-pipeline | FileCheck %s --check-prefix=ZERO1
-// RUN: sed 's/uls.storage = {[^}]*}, //' %t.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-partition-pipeline --ulsc-schedule-pipeline | FileCheck %s --check-prefix=DDP
+// RUN: ulsc-opt %t.ir --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline --ulsc-schedule-pipeline | FileCheck %s
+// RUN: sed 's/gradients = \["dp"\], parameters = \["dp"\]/gradients = [], parameters = []/; s/zero3/zero1/' %t.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline --ulsc-schedule-pipeline | FileCheck %s --check-prefix=ZERO1
+// RUN: sed 's/uls.storage = {[^}]*}, //' %t.ir | ulsc-opt --ulsc-train-pipeline --ulsc-shard-pipeline --ulsc-stage-pipeline --ulsc-partition-pipeline --ulsc-schedule-pipeline | FileCheck %s --check-prefix=DDP
 
 // In the order of their last: q, k, v and the attention's output; both norms; up; gate and down.
 // CHECK: uls.units = ["*.mlp.up_proj.*", "*.mlp.*", "*.self_attn.*"]

@@ -11,7 +11,7 @@
 // RUN: not ulsc compile m.json --micro-bach 2 --emit=graph 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: error: unknown option --micro-bach; did you mean --micro-batch
 // RUN: not ulsc compile m.json --emit=grph 2>&1 | FileCheck %s --check-prefix=GRPH
-// GRPH: error: --emit is "grph", expected one of graph, train, sharded, local, scheduled, exec, llvm, exe; did you mean graph
+// GRPH: error: --emit is "grph", expected one of graph, train, sharded, staged, local, scheduled, exec, llvm, exe; did you mean graph
 // RUN: not ulsc compile m.json --emit=staged 2>&1 | FileCheck %s --check-prefix=STAGED
 // STAGED: error: --emit staged is not supported yet
 // RUN: not ulsc compile m.json --seq 8 --seq 9 --emit=graph 2>&1 | FileCheck %s --check-prefix=TWICE

@@ -21,7 +21,7 @@
 // FAILS: error: {{.*}}is there already
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --pass-pipeline-at=graph --emit=graph -o %t.out 2>&1 | FileCheck %s --check-prefix=NOPIPELINE
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --pass-pipeline-at=graph: --emit=graph -o %t.out 2>&1 | FileCheck %s --check-prefix=NOPIPELINE
-// NOPIPELINE: error: --pass-pipeline-at is "graph{{:?}}", expected STAGE:PIPELINE with a stage of graph, train, sharded, local, scheduled, exec, llvm
+// NOPIPELINE: error: --pass-pipeline-at is "graph{{:?}}", expected STAGE:PIPELINE with a stage of graph, train, sharded, staged, local, scheduled, exec, llvm
 // A file that is no library, a library that is no plugin; all of them are told.
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --load-pass-plugin=%s --load-pass-plugin=$(dirname $(command -v ulsc))/../lib/libULSC.so --load-dialect-plugin=absent.so --emit=graph -o %t.out 2>&1 | FileCheck %s --check-prefix=PLUGIN
 // PLUGIN: error: pass plugin {{.*}}plugins.mlir: {{.*}}

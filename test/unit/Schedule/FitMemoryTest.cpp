@@ -140,7 +140,7 @@ OwningOpRef<ModuleOp> makeModel(const char *body, int layers) {
   auto module = parseSourceString<ModuleOp>(text, &getContext());
   EXPECT_TRUE(module &&
               succeeded(runPasses(*module, "ulsc-train-pipeline{optimizer=sgd},"
-                                           "ulsc-shard-pipeline,ulsc-partition-pipeline")));
+                                           "ulsc-shard-pipeline,ulsc-stage-pipeline,ulsc-partition-pipeline")));
   return module;
 }
 
