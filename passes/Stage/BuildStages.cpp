@@ -45,7 +45,7 @@ FailureOr<pipeline::Schedule> BuildStages::makeSchedule(uls::StepOp step, int64_
 }
 
 /// The ranks that add to each carried value.
-static std::vector<SmallVector<int64_t, 2>> findOwners(const StepSource &source) {
+static std::vector<SmallVector<int64_t, 2>> findOwners(StepSource &source) {
   std::vector<SmallVector<int64_t, 2>> owners(source.loop.getNumResults());
   for (auto [chunk, rank] : llvm::enumerate(source.schedule.rankOf))
     for (pipeline::Work work : {pipeline::Work::Forward, pipeline::Work::BackwardInput})

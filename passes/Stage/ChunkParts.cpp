@@ -42,7 +42,7 @@ void ChunkParts::noteCarried(Operation *op) {
 
 std::optional<unsigned> ChunkParts::getCarried(Value value) const {
   auto argument = dyn_cast<BlockArgument>(value);
-  if (argument && argument.getOwner() == &loop.getBody().front() && argument.getArgNumber() > 0)
+  if (argument && argument.getOwner() == &body && argument.getArgNumber() > 0)
     return argument.getArgNumber() - 1;
   auto it = carried.find(value);
   return it == carried.end() ? std::nullopt : std::optional<unsigned>(it->second);
@@ -81,7 +81,6 @@ LogicalResult ChunkParts::place(Operation *op) {
 }
 
 LogicalResult ChunkParts::run() {
-  Block &body = loop.getBody().front();
   for (Operation &op : body.without_terminator())
     if (failed(place(&op)))
       return failure();
@@ -101,7 +100,7 @@ std::vector<std::pair<Value, pipeline::Flow>>
 ChunkParts::getFlows(ArrayRef<int64_t> rankOf) const {
   std::vector<std::pair<Value, pipeline::Flow>> flows;
   std::map<std::pair<void *, int64_t>, size_t> known;
-  for (Operation &op : loop.getBody().front().without_terminator()) {
+  for (Operation &op : body.without_terminator()) {
     auto user = owners.find(&op);
     if (user == owners.end())
       continue;

@@ -31,7 +31,7 @@ class ChunkParts {
 public:
   using Key = std::pair<pipeline::Work, int64_t>;
 
-  explicit ChunkParts(uls::MicrobatchesOp loop) : loop(loop) {}
+  explicit ChunkParts(uls::MicrobatchesOp loop) : loop(loop), body(loop.getBody().front()) {}
 
   /// Fails after an error where something can't be told apart.
   mlir::LogicalResult run();
@@ -49,6 +49,7 @@ private:
   void noteCarried(mlir::Operation *op);
 
   uls::MicrobatchesOp loop;
+  mlir::Block &body;
   llvm::DenseMap<mlir::Operation *, Key> owners;
   std::map<Key, std::vector<mlir::Operation *>> parts;
   llvm::DenseMap<mlir::Value, unsigned> carried;

@@ -25,7 +25,7 @@ static Attribute getSharding(Value value) {
                                                         : Attribute();
 }
 
-RankStep::RankStep(const StepSource &source, int64_t rank)
+RankStep::RankStep(StepSource &source, int64_t rank)
     : source(source), rank(rank), builder(source.step), carried(source.loop.getNumResults()) {}
 
 void RankStep::open() {

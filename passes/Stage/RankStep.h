@@ -31,7 +31,7 @@ struct StepSource {
 /// where they are first needed.
 class RankStep {
 public:
-  RankStep(const StepSource &source, int64_t rank);
+  RankStep(StepSource &source, int64_t rank);
 
   /// Everything before the loop over microbatches that others see.
   void open();
@@ -60,7 +60,7 @@ private:
   void addNorm(uls::GlobalNormOp norm, llvm::ArrayRef<llvm::SmallVector<int64_t, 2>> owners);
   void addUpdate(uls::UpdateOp update, llvm::ArrayRef<llvm::SmallVector<int64_t, 2>> owners);
 
-  const StepSource &source;
+  StepSource &source;
   int64_t rank;
   mlir::OpBuilder builder;
   uls::StepOp step;
