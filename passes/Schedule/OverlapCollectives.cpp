@@ -8,7 +8,6 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/Uls/Uls.h"
 #include "passes/Schedule/Passes.h"
-#include "ulsc/Recompute.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -158,8 +157,9 @@ static bool slicesParameter(Operation *op) {
   return isa_and_nonnull<MaterializeOp>(source);
 }
 
-/// Keeps gathered parameters, their parts, whole gradients and what repeated calls give from living
-/// longer than overlap needs.
+/// Calls keep their order: one that waits for nothing would else go ahead of one that waits, and
+/// what it saves would live longer. Keeps gathered parameters, their parts and whole gradients from
+/// living longer than overlap needs.
 void BlockScheduler::limitLifetimes(Operation *op) {
   if (gathersParameters(op)) {
     depend(op, lastCall);
@@ -169,13 +169,12 @@ void BlockScheduler::limitLifetimes(Operation *op) {
   } else if (auto wait = dyn_cast<dist::WaitOp>(op)) {
     if (getStarted<dist::ReduceScatterOp>(wait.getHandle().getDefiningOp()))
       scatters.push_back({wait, numCalls});
-  } else if (isa<CallOp>(op)) {
+  } else if (isa<CallOp, MicrobatchesOp>(op)) {
     while (!scatters.empty() && scatters.front().second < numCalls) {
       depend(op, scatters.front().first);
       scatters.erase(scatters.begin());
     }
-    if (op->hasAttr(kRepeatedAttr))
-      depend(op, lastCall);
+    depend(op, lastCall);
     lastCall = op;
     ++numCalls;
   }

@@ -22,7 +22,7 @@ def RepeatForwardPass : Pass<"ulsc-repeat-forward", "mlir::ModuleOp"> {
     that one stored input serves K of them; with `layers=N` for the first N layers only. What a repeated call reads is what the
     first one read, context and layer index included: it draws the same dropout masks and repeats the same collectives.
 
-    Leaves: repeated calls with the attribute `uls.again`, which keeps `ulsc-overlap-collectives` from calling them earlier.
+    Leaves: repeated calls with the attribute `uls.again`.
 
     Before:
     ```
@@ -196,8 +196,7 @@ def OverlapCollectivesPass : Pass<"ulsc-overlap-collectives", "mlir::ModuleOp"> 
     start follows at once, then work that does not need its result, and the wait stands before the first use. Within one communicator the order of
     starts is that of the collectives before, the same on every rank. What makes values live long is held back: a gather of stored
     parameters does not start before the call that it stood behind, and a scatter of gradients is waited for at the second call behind
-    its start. A forward call that is made again (`uls.again`) stays behind the call before it, whatever it needs: earlier, its results
-    would only take memory.
+    its start. Calls, and the loop over microbatches, keep their order: one ahead of another that waits would only take memory.
 
     Leaves: no collective outside `dist.start`.
   }];
