@@ -60,8 +60,8 @@ private:
   llvm::DenseSet<Operation *> leadsToStart;
   Operation *lastEffect = nullptr, *lastStart = nullptr, *lastCall = nullptr;
   SmallVector<Operation *> reads;
-  /// Waits for scattered gradients, with the number of calls in front of them.
-  SmallVector<std::pair<Operation *, unsigned>> scatters;
+  /// Waits for reduced gradients, with the number of calls in front of them.
+  SmallVector<std::pair<Operation *, unsigned>> reductions;
   unsigned numCalls = 0;
   /// Transfers between pipeline stages since the last call.
   SmallVector<Operation *> transfers;
@@ -147,6 +147,15 @@ void BlockScheduler::orderEffects(Operation *op) {
   }
 }
 
+/// Whether a start reduces more than scalars: gradients, which need staging while they are under
+/// way.
+static bool reducesTensors(Operation *op) {
+  auto isTensor = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank() > 0; };
+  if (auto reduce = getStarted<dist::AllReduceOp>(op))
+    return llvm::any_of(reduce.getInputs(), isTensor);
+  return bool(getStarted<dist::ReduceScatterOp>(op));
+}
+
 /// Whether an op copies this rank's part of a stored parameter.
 static bool slicesParameter(Operation *op) {
   if (!isa<dist::LocalSliceOp>(op))
@@ -167,12 +176,12 @@ void BlockScheduler::limitLifetimes(Operation *op) {
     depend(op, lastCall);
     depend(op, lastEffect);
   } else if (auto wait = dyn_cast<dist::WaitOp>(op)) {
-    if (getStarted<dist::ReduceScatterOp>(wait.getHandle().getDefiningOp()))
-      scatters.push_back({wait, numCalls});
+    if (reducesTensors(wait.getHandle().getDefiningOp()))
+      reductions.push_back({wait, numCalls});
   } else if (isa<CallOp, MicrobatchesOp>(op)) {
-    while (!scatters.empty() && scatters.front().second < numCalls) {
-      depend(op, scatters.front().first);
-      scatters.erase(scatters.begin());
+    while (!reductions.empty() && reductions.front().second < numCalls) {
+      depend(op, reductions.front().first);
+      reductions.erase(reductions.begin());
     }
     depend(op, lastCall);
     lastCall = op;

@@ -195,7 +195,7 @@ def OverlapCollectivesPass : Pass<"ulsc-overlap-collectives", "mlir::ModuleOp"> 
     Changes: each collective becomes `dist.start` and `dist.wait`. The ops of each block are reordered: what a collective needs comes first, its
     start follows at once, then work that does not need its result, and the wait stands before the first use. Within one communicator the order of
     starts is that of the collectives before, the same on every rank. What makes values live long is held back: a gather of stored
-    parameters does not start before the call that it stood behind, and a scatter of gradients is waited for at the second call behind
+    parameters does not start before the call that it stood behind, and a reduction of gradients is waited for at the second call behind
     its start. Calls, and the loop over microbatches, keep their order: one ahead of another that waits would only take memory.
 
     Leaves: no collective outside `dist.start`.
