@@ -142,8 +142,9 @@ LogicalResult StageRunner::run(ArrayRef<uls::StepOp> steps,
   for (auto [step, values] : llvm::zip_equal(steps, arguments)) {
     Stage &stage = stages.emplace_back();
     stage.step = step;
-    stage.next = &step.getEntry().front();
-    for (auto [argument, value] : llvm::zip_equal(step.getEntry().getArguments(), values))
+    Block &body = stage.step.getEntry();
+    stage.next = &body.front();
+    for (auto [argument, value] : llvm::zip_equal(body.getArguments(), values))
       stage.frame.values[argument] = value;
   }
   for (int64_t rank = 0; rank < machine.getNumRanks(); ++rank)
