@@ -197,18 +197,32 @@ def Uls_CallOp : Uls_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface
 def Uls_BackwardOp : Uls_Op<"backward", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "calls the backward part of a joint block";
   let description = [{
-    Takes the residuals of the forward call and the cotangents, gives the block's gradients.
+    Takes the residuals of the forward call and the cotangents, gives the block's gradients. With `gives` it is one half: the first gives the
+    gradients with these numbers and residuals of its own, which the second takes in the place of the forward call's and of cotangents to give
+    the others.
 
     Example:
     ```
     %y, %r = uls.call @joint_scale(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, !uls.residuals)
     %dx, %dw = uls.backward @joint_scale %r (%dy) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    // In halves:
+    %dx, %s = uls.backward @joint_scale %r (%dy) gives [0] : (tensor<4xf32>) -> (tensor<4xf32>, !uls.residuals)
+    %dw = uls.backward @joint_scale %s () gives [1] : () -> tensor<4xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Uls_Residuals:$residuals, Variadic<AnyType>:$cotangents);
+  let arguments = (ins FlatSymbolRefAttr:$callee, Uls_Residuals:$residuals, Variadic<AnyType>:$cotangents,
+                       OptionalAttr<DenseI64ArrayAttr>:$gives);
   let results = (outs Variadic<AnyType>:$results);
   let assemblyFormat = [{
-    $callee $residuals `(` $cotangents `)` attr-dict `:` functional-type($cotangents, $results)
+    $callee $residuals `(` $cotangents `)` (`gives` $gives^)? attr-dict `:` functional-type($cotangents, $results)
+  }];
+  let extraClassDeclaration = [{
+    /// The number, among the block's gradients, of what result `index` is.
+    unsigned getGradientNumber(unsigned index) { return getGives() ? unsigned((*getGives())[index]) : index; }
+    /// Whether it goes on with what a first half left.
+    bool isSecondHalf() { return getResiduals().getDefiningOp<BackwardOp>() != nullptr; }
+    /// What a first half leaves for the second; null without.
+    mlir::Value getLeft();
   }];
 }
 

@@ -183,14 +183,30 @@ LogicalResult BackwardOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!block.isJoint())
     return emitOpError() << "calls the backward part of " << getCalleeAttr()
                          << ", which is not joint";
-  if (failed(
-          expectTypes(*this, getCotangents().getTypes(),
-                      TypeRange(block.getArgumentTypes().drop_front(block.getNumPrimalArguments())),
-                      "cotangent")))
+  SmallVector<Type> cotangents(
+      block.getArgumentTypes().drop_front(block.getNumPrimalArguments()));
+  if (isSecondHalf())
+    cotangents.clear();
+  if (failed(expectTypes(*this, getCotangents().getTypes(), cotangents, "cotangent")))
     return failure();
-  return expectTypes(*this, getResultTypes(),
-                     TypeRange(block.getResultTypes().drop_front(block.getNumPrimalResults())),
-                     "result");
+  ArrayRef<Type> gradients = block.getResultTypes().drop_front(block.getNumPrimalResults());
+  SmallVector<Type> expected;
+  if (!getGives())
+    expected.assign(gradients.begin(), gradients.end());
+  else
+    for (int64_t number : *getGives()) {
+      if (number < 0 || number >= int64_t(gradients.size()))
+        return emitOpError() << "gives gradient " << number << " of " << gradients.size();
+      expected.push_back(gradients[number]);
+    }
+  if (Value left = getLeft())
+    expected.push_back(left.getType());
+  return expectTypes(*this, getResultTypes(), TypeRange(expected), "result");
+}
+
+Value BackwardOp::getLeft() {
+  bool hasLeft = getNumResults() > 0 && llvm::isa<ResidualsType>(getResults().back().getType());
+  return hasLeft ? getResults().back() : Value();
 }
 
 LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {

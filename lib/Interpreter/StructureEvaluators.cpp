@@ -64,18 +64,25 @@ static LogicalResult evaluateBackward(uls::BackwardOp op, Evaluation &e) {
   if (!block || !block.isJoint() || !forward)
     return op.emitOpError() << "has no forward call of " << op.getCalleeAttr()
                             << " to go back from";
-  Frame frame = *forward;
+  auto shared = std::make_shared<Frame>(*forward);
+  Frame &frame = *shared;
   Block &body = block.getEntry();
   for (auto [argument, value] :
        llvm::zip(body.getArguments().drop_front(block.getNumPrimalArguments()), op.getCotangents()))
     frame.values[argument] = e.getValue(value);
   if (!frame.values.count(body.getArgument(0)))
     return op.emitOpError() << "was given residuals of another block than " << op.getCalleeAttr();
+  // The second half finds all that the first computed.
   Block::iterator begin = std::next(block.getResultOp()->getIterator());
-  if (failed(e.interpreter.runOps(body, begin, body.getTerminator()->getIterator(), frame)))
+  if (!op.isSecondHalf() &&
+      failed(e.interpreter.runOps(body, begin, body.getTerminator()->getIterator(), frame)))
     return failure();
-  for (auto [result, value] : llvm::zip(op.getResults(), body.getTerminator()->getOperands()))
-    e.frame.values[result] = frame.values.lookup(value);
+  unsigned count = op.getNumResults() - (op.getLeft() ? 1 : 0);
+  for (unsigned i = 0; i < count; ++i)
+    e.frame.values[op.getResult(i)] =
+        frame.values.lookup(body.getTerminator()->getOperand(op.getGradientNumber(i)));
+  if (op.getLeft())
+    e.frame.values[op.getLeft()].residuals = shared;
   return success();
 }
 

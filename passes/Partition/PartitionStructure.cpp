@@ -90,10 +90,10 @@ LogicalResult Partitioner::partitionWait(dist::WaitOp op) {
 }
 
 /// Operands from `firstOperand` on are the callee's arguments from `firstArgument` on, results
-/// those from `firstResult`.
+/// those that `getResultNumber` says.
 LogicalResult Partitioner::partitionCall(Operation *op, FlatSymbolRefAttr callee,
                                          unsigned firstOperand, unsigned firstArgument,
-                                         unsigned firstResult) {
+                                         llvm::function_ref<unsigned(unsigned)> getResultNumber) {
   auto block = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(op, callee);
   SmallVector<Value> operands;
   for (OpOperand &operand : op->getOpOperands()) {
@@ -107,7 +107,7 @@ LogicalResult Partitioner::partitionCall(Operation *op, FlatSymbolRefAttr callee
   for (auto [i, type] : llvm::enumerate(op->getResultTypes())) {
     Attribute sharding;
     if (llvm::isa<RankedTensorType>(type))
-      sharding = block.getResultAttr(firstResult + i, DistDialect::kShardingAttrName);
+      sharding = block.getResultAttr(getResultNumber(i), DistDialect::kShardingAttrName);
     layouts.push_back(readLayout(sharding, type));
   }
   Operation *local = cloneLocal(op, operands, layouts);

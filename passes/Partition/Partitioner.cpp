@@ -209,11 +209,15 @@ LogicalResult Partitioner::partition(Operation *op) {
       .Case([&](dist::ReshardOp reshard) { return partitionReshard(reshard); })
       .Case([&](dist::StartOp start) { return partitionStart(start); })
       .Case([&](dist::WaitOp wait) { return partitionWait(wait); })
-      .Case([&](uls::CallOp call) { return partitionCall(op, call.getCalleeAttr(), 0, 0, 0); })
+      .Case([&](uls::CallOp call) { 
+        return partitionCall(op, call.getCalleeAttr(), 0, 0, [](unsigned i) { return i; });
+      })
       .Case([&](uls::BackwardOp backward) {
         auto block = symbols.lookupNearestSymbolFrom<uls::BlockOp>(op, backward.getCalleeAttr());
         return partitionCall(op, backward.getCalleeAttr(), 1, block.getNumPrimalArguments(),
-                             block.getNumPrimalResults());
+                             [&](unsigned i) {
+                               return block.getNumPrimalResults() + backward.getGradientNumber(i);
+                             });
       })
       .Case([&](uls::MicrobatchesOp loop) { return partitionLoop(loop); })
       .Case<uls::ResultOp, uls::YieldOp>([&](Operation *) { return partitionYield(op); })

@@ -39,7 +39,7 @@ private:
   mlir::LogicalResult partitionReshard(dist::ReshardOp op);
   mlir::LogicalResult partitionCall(mlir::Operation *op, mlir::FlatSymbolRefAttr callee,
                                     unsigned firstOperand, unsigned firstArgument,
-                                    unsigned firstResult);
+                                    llvm::function_ref<unsigned(unsigned)> getResultNumber);
   mlir::LogicalResult partitionStart(dist::StartOp op);
   mlir::LogicalResult partitionWait(dist::WaitOp op);
   mlir::LogicalResult partitionLoop(uls::MicrobatchesOp op);

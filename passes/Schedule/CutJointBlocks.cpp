@@ -10,6 +10,7 @@
 #include "passes/Schedule/Passes.h"
 #include "passes/Schedule/RecomputePolicy.h"
 #include "passes/Schedule/SavedValues.h"
+#include "passes/Schedule/SplitBackward.h"
 
 #include "ulsc/Cost/OpCost.h"
 #include "ulsc/Recompute.h"
@@ -40,12 +41,17 @@ struct ForwardResults {
   bool isAgain = false;
 };
 
-/// A joint block's halves and how to call them.
+/// A joint block's forward and backward blocks and how to call them.
 struct Halves {
   BlockOp joint, backward;
+  /// The backward block in two, by the gradients that the first one gives.
+  std::map<std::vector<int64_t>, SplitBackward> splits;
+  bool callsWholeBackward = false;
   /// Forward blocks by the suffix of their name, made when they are called.
   llvm::StringMap<BlockOp> forwards;
   SavedValues saved;
+  /// Ops of the backward block that are cheap enough to be computed again.
+  llvm::DenseSet<Operation *> again;
   /// Primal arguments that the backward block takes, by index.
   SmallVector<unsigned> keptArguments;
 };
@@ -61,11 +67,19 @@ private:
   LogicalResult cut(BlockOp joint);
   BlockOp buildBackward(BlockOp joint, const SavedValues &saved, Halves &halves);
   CallOp rewriteForward(CallOp call, Halves &halves);
-  void rewriteBackward(BackwardOp backward, CallOp forwardCall, const Halves &halves);
+  CallOp rewriteBackward(BackwardOp backward, CallOp forwardCall, Halves &halves);
+  LogicalResult rewriteSecondHalf(BackwardOp backward);
   LogicalResult rewriteCalls(Operation *function);
 
   RecomputePolicy policy;
   llvm::DenseMap<StringAttr, Halves> halves;
+  /// What the second half of a backward call takes, by what the first one left.
+  struct Rest {
+    SplitBackward *split;
+    SmallVector<Value> arguments;
+    IntegerAttr layer;
+  };
+  llvm::DenseMap<Value, Rest> rests;
 };
 } // namespace
 
@@ -74,48 +88,6 @@ static void eraseDeadOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();
-}
-
-/// Notes on `block` what a call of it computes again: these ops of a block, or copies of them.
-template <typename Ops>
-static void setRecomputed(BlockOp block, Ops &&ops) {
-  cost::Cluster cluster = cost::Cluster::getDefault();
-  double flops = 0, us = 0;
-  for (Operation &op : ops) {
-    flops += cost::countFlops(&op);
-    us += cost::predictUs(&op, cluster);
-  }
-  Builder builder(block.getContext());
-  if (flops > 0)
-    block->setAttr(kRecomputedFlopsAttr, builder.getF64FloatAttr(flops));
-  if (us > 0)
-    block->setAttr(kRecomputedUsAttr, builder.getF64FloatAttr(us));
-}
-
-/// A plain block of the given signature before `place`, with argument attributes and an empty body.
-static BlockOp createBlock(BlockOp joint, Operation *place, StringRef suffix, ValueRange arguments,
-                           TypeRange results) {
-  OpBuilder builder(place);
-  SmallVector<Type> argumentTypes(arguments.getTypes());
-  OperationState state(joint.getLoc(), BlockOp::getOperationName());
-  state.addAttribute(SymbolTable::getSymbolAttrName(),
-                     builder.getStringAttr(joint.getSymName() + suffix));
-  state.addAttribute(BlockOp::getFunctionTypeAttrName(state.name),
-                     TypeAttr::get(builder.getFunctionType(argumentTypes, results)));
-  Region *region = state.addRegion();
-  Block *body = new Block;
-  region->push_back(body);
-  for (Value argument : arguments)
-    body->addArgument(argument.getType(), argument.getLoc());
-  auto block = cast<BlockOp>(builder.create(state));
-  for (auto [i, argument] : llvm::enumerate(arguments)) {
-    auto blockArgument = dyn_cast<BlockArgument>(argument);
-    if (!blockArgument || blockArgument.getOwner() != &joint.getEntry())
-      continue;
-    if (DictionaryAttr attrs = joint.getArgAttrDict(blockArgument.getArgNumber()))
-      block.setArgAttrs(i, attrs);
-  }
-  return block;
 }
 
 static StringRef getSuffix(const ForwardResults &wanted) {
@@ -139,7 +111,7 @@ static BlockOp getForward(Halves &halves, const ForwardResults &wanted) {
     llvm::append_range(results, result.getValues());
   if (wanted.saved)
     llvm::append_range(results, halves.saved.results);
-  forward = createBlock(joint, halves.backward, getSuffix(wanted), arguments,
+  forward = createBlock(joint, halves.backward, joint.getSymName() + getSuffix(wanted), arguments,
                         ValueRange(results).getTypes());
 
   IRMapping mapping;
@@ -156,7 +128,7 @@ static BlockOp getForward(Halves &halves, const ForwardResults &wanted) {
   YieldOp::create(builder, result.getLoc(), yielded);
   eraseDeadOps(forward.getEntry());
   if (wanted.isAgain)
-    setRecomputed(forward, forward.getEntry());
+    setRecomputed(forward, llvm::to_vector(llvm::make_pointer_range(forward.getEntry())));
   return forward;
 }
 
@@ -168,7 +140,7 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
   llvm::append_range(arguments,
                      joint.getEntry().getArguments().drop_front(joint.getNumPrimalArguments()));
   TypeRange results(joint.getResultTypes().drop_front(joint.getNumPrimalResults()));
-  BlockOp backward = createBlock(joint, joint, ".bwd", arguments, results);
+  BlockOp backward = createBlock(joint, joint, joint.getSymName() + ".bwd", arguments, results);
 
   IRMapping mapping;
   mapping.map(arguments, backward.getEntry().getArguments());
@@ -181,6 +153,8 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
     Operation *clone = builder.clone(*op, mapping);
     if (isa<dist::CollectiveOpInterface>(clone))
       clone->setAttr(kRepeatedAttr, builder.getUnitAttr());
+    else
+      halves.again.insert(clone);
     for (auto [value, earlier, again] :
          llvm::zip_equal(op->getResults(), kept, clone->getResults()))
       mapping.map(value, earlier ? earlier : Value(again));
@@ -188,7 +162,7 @@ BlockOp CutJointBlocks::buildBackward(BlockOp joint, const SavedValues &saved, H
   for (Operation *op = joint.getResultOp()->getNextNode(); op; op = op->getNextNode())
     builder.clone(*op, mapping);
   eraseDeadOps(backward.getEntry());
-  setRecomputed(backward, llvm::make_pointee_range(saved.recomputed));
+  setRecomputed(backward, saved.recomputed);
   return backward;
 }
 
@@ -237,8 +211,7 @@ CallOp CutJointBlocks::rewriteForward(CallOp call, Halves &halves) {
   return newCall;
 }
 
-void CutJointBlocks::rewriteBackward(BackwardOp backward, CallOp forwardCall,
-                                     const Halves &halves) {
+CallOp CutJointBlocks::rewriteBackward(BackwardOp backward, CallOp forwardCall, Halves &halves) {
   SmallVector<Value> arguments;
   for (unsigned i : halves.keptArguments)
     arguments.push_back(forwardCall.getArguments()[i]);
@@ -246,12 +219,47 @@ void CutJointBlocks::rewriteBackward(BackwardOp backward, CallOp forwardCall,
   llvm::append_range(arguments, backward.getCotangents());
   OpBuilder builder(backward);
   BlockOp block = halves.backward;
+  SplitBackward *split = nullptr;
+  if (Value left = backward.getLeft()) {
+    std::vector<int64_t> gives = backward.getGives()->vec();
+    auto [it, isNew] = halves.splits.try_emplace(gives);
+    split = &it->second;
+    if (isNew)
+      *split = splitBackward(halves.backward, gives, halves.again, halves.splits.size() - 1);
+    block = split->first;
+  } else {
+    halves.callsWholeBackward = true;
+  }
   auto newCall = CallOp::create(builder, backward.getLoc(), block.getResultTypes(),
                                 FlatSymbolRefAttr::get(block.getSymNameAttr()), arguments,
                                 forwardCall.getLayerAttr());
   copyDiscardableAttrs(backward, newCall);
+  for (auto [before, after] : llvm::zip(backward.getResults(), newCall.getResults()))
+    if (before != backward.getLeft())
+      before.replaceAllUsesWith(after);
+  if (split) {
+    Rest &rest = rests[backward.getLeft()];
+    rest = {split, {}, forwardCall.getLayerAttr()};
+    for (unsigned i : split->arguments)
+      rest.arguments.push_back(arguments[i]);
+    llvm::append_range(rest.arguments, newCall.getResults().take_back(split->numPassedOn));
+  }
+  return newCall;
+}
+
+/// The gradients that a first half left, from what it left.
+LogicalResult CutJointBlocks::rewriteSecondHalf(BackwardOp backward) {
+  auto it = rests.find(backward.getResiduals());
+  if (it == rests.end() || backward.getGives() != ArrayRef(it->second.split->secondGives))
+    return backward.emitOpError("gives other gradients than its first half left");
+  OpBuilder builder(backward);
+  BlockOp block = it->second.split->second;
+  auto newCall = CallOp::create(builder, backward.getLoc(), block.getResultTypes(),
+                                FlatSymbolRefAttr::get(block.getSymNameAttr()),
+                                it->second.arguments, it->second.layer);
+  copyDiscardableAttrs(backward, newCall);
   backward.replaceAllUsesWith(newCall.getResults());
-  backward.erase();
+  return success();
 }
 
 LogicalResult CutJointBlocks::rewriteCalls(Operation *function) {
@@ -267,7 +275,11 @@ LogicalResult CutJointBlocks::rewriteCalls(Operation *function) {
     if (!call.getResults().empty())
       callOfResiduals[call.getResults().back()] = newCall;
   }
+  SmallVector<BackwardOp> oldBackwards;
   WalkResult walk = function->walk([&](BackwardOp backward) {
+    oldBackwards.push_back(backward);
+    if (backward.isSecondHalf())
+      return failed(rewriteSecondHalf(backward)) ? WalkResult::interrupt() : WalkResult::advance();
     auto it = halves.find(backward.getCalleeAttr().getAttr());
     CallOp forwardCall = callOfResiduals.lookup(backward.getResiduals());
     if (it == halves.end() || !forwardCall) {
@@ -279,6 +291,8 @@ LogicalResult CutJointBlocks::rewriteCalls(Operation *function) {
   });
   if (walk.wasInterrupted())
     return failure();
+  for (BackwardOp backward : llvm::reverse(oldBackwards))
+    backward.erase();
   for (CallOp call : oldCalls)
     call.erase();
   return success();
@@ -323,6 +337,7 @@ LogicalResult CutJointBlocks::checkKept(ArrayRef<BlockOp> joints) {
 void CutJointBlocks::runOnOperation() {
   ModuleOp module = getOperation();
   halves.clear();
+  rests.clear();
   SmallVector<BlockOp> joints;
   for (auto block : module.getOps<BlockOp>())
     if (block.isJoint())
@@ -343,6 +358,8 @@ void CutJointBlocks::runOnOperation() {
     Halves &half = halves[joint.getSymNameAttr()];
     if (half.forwards.empty())
       getForward(half, {});
+    if (!half.splits.empty() && !half.callsWholeBackward)
+      half.backward.erase();
     joint.erase();
   }
   if (!joints.empty())

@@ -91,6 +91,15 @@ LogicalResult ChunkParts::run() {
   return success();
 }
 
+bool ChunkParts::isOfWeights(Value value) const {
+  if (getCarried(value))
+    return true;
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return user->getBlock() == &body && user->getNumResults() > 0 &&
+           llvm::all_of(user->getResults(), [&](Value result) { return isOfWeights(result); });
+  });
+}
+
 ArrayRef<Operation *> ChunkParts::getOps(Work work, int64_t chunk) const {
   auto it = parts.find({work, chunk});
   return it == parts.end() ? ArrayRef<Operation *>() : ArrayRef<Operation *>(it->second);

@@ -91,19 +91,75 @@ Value RankStep::get(Value value, int64_t microbatch) {
   return inner[{value, microbatch}];
 }
 
+Operation *RankStep::copy(Operation *op, int64_t microbatch) {
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, get(operand, microbatch));
+  return builder.clone(*op, mapping);
+}
+
+void RankStep::set(Value value, int64_t microbatch, Value made) {
+  if (std::optional<unsigned> index = source.parts.getCarried(value))
+    carried[*index] = made;
+  else
+    inner[{value, microbatch}] = made;
+}
+
+/// One half of a backward call: the gradients of weights, or the others, which come first.
+void RankStep::computeHalf(uls::BackwardOp op, int64_t microbatch, bool isWeight) {
+  SmallVector<Type> types;
+  SmallVector<int64_t> gives;
+  for (OpResult result : op->getResults())
+    if (source.parts.isOfWeights(result) == isWeight) {
+      types.push_back(result.getType());
+      gives.push_back(result.getResultNumber());
+    }
+  bool hasOther = gives.size() < op->getNumResults();
+  if (gives.empty())
+    return;
+  if (!hasOther) {
+    Operation *whole = copy(op, microbatch);
+    for (auto [before, after] : llvm::zip_equal(op->getResults(), whole->getResults()))
+      set(before, microbatch, after);
+    return;
+  }
+  if (!isWeight)
+    types.push_back(op.getResiduals().getType());
+  Value residuals = isWeight ? left[{op, microbatch}] : get(op.getResiduals(), microbatch);
+  SmallVector<Value> cotangents;
+  if (!isWeight)
+    for (Value cotangent : op.getCotangents())
+      cotangents.push_back(get(cotangent, microbatch));
+  auto half = uls::BackwardOp::create(builder, op.getLoc(), types, op.getCalleeAttr(), residuals,
+                                      cotangents, builder.getDenseI64ArrayAttr(gives));
+  half->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  for (StringRef name : {"dist.shardings", "dist.origins", "dist.causes"})
+    if (auto list = op->getAttrOfType<ArrayAttr>(name)) {
+      SmallVector<Attribute> own;
+      for (int64_t number : gives)
+        own.push_back(list[number]);
+      half->setAttr(name, builder.getArrayAttr(own));
+    }
+  for (auto [number, made] : llvm::zip(gives, half.getResults()))
+    set(op->getResult(number), microbatch, made);
+  if (!isWeight)
+    left[{op, microbatch}] = half.getLeft();
+}
+
 void RankStep::compute(const pipeline::Entry &entry) {
   Work part = entry.work == Work::Forward ? Work::Forward : Work::BackwardInput;
+  bool isHalf = entry.work == Work::BackwardInput || entry.work == Work::BackwardWeight;
+  bool isWeight = entry.work == Work::BackwardWeight;
   for (Operation *op : source.parts.getOps(part, entry.chunk)) {
-    IRMapping mapping;
-    for (Value operand : op->getOperands())
-      mapping.map(operand, get(operand, entry.microbatch));
-    Operation *clone = builder.clone(*op, mapping);
-    for (auto [before, after] : llvm::zip_equal(op->getResults(), clone->getResults())) {
-      if (std::optional<unsigned> index = source.parts.getCarried(before))
-        carried[*index] = after;
-      else
-        inner[{before, entry.microbatch}] = after;
+    if (auto backward = dyn_cast<uls::BackwardOp>(op); backward && isHalf) {
+      computeHalf(backward, entry.microbatch, isWeight);
+      continue;
     }
+    if (isHalf && source.parts.isOfWeights(op->getResult(0)) != isWeight)
+      continue;
+    Operation *clone = copy(op, entry.microbatch);
+    for (auto [before, after] : llvm::zip_equal(op->getResults(), clone->getResults()))
+      set(before, entry.microbatch, after);
   }
 }
 

@@ -52,6 +52,9 @@ private:
   mlir::Value get(mlir::Value value, int64_t microbatch);
   mlir::Value getOuter(mlir::Value value);
   void compute(const pipeline::Entry &entry);
+  void computeHalf(uls::BackwardOp op, int64_t microbatch, bool isWeight);
+  mlir::Operation *copy(mlir::Operation *op, int64_t microbatch);
+  void set(mlir::Value value, int64_t microbatch, mlir::Value made);
   dist::StartOp startSend(mlir::Value source, mlir::Value value, int64_t peer, mlir::Attribute sharding);
   dist::StartOp startReceive(mlir::Value source, int64_t peer, mlir::Attribute sharding);
   mlir::Value wait(dist::StartOp start, mlir::Attribute sharding);
@@ -70,6 +73,8 @@ private:
   /// The sums so far; none of what this rank adds nothing to.
   llvm::SmallVector<mlir::Value> carried;
   llvm::DenseMap<Handle, dist::StartOp> handles;
+  /// What the first halves of backward calls left for the second, by microbatch.
+  llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, mlir::Value> left;
   llvm::SetVector<mlir::StringAttr> parameters;
 };
 

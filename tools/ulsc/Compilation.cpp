@@ -12,6 +12,7 @@
 #include "tools/ulsc/Output.h"
 #include "ulsc/InitAllDialects.h"
 #include "ulsc/InitAllPasses.h"
+#include "ulsc/PipelineSchedule.h"
 #include "ulsc/Support/Nearest.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -148,11 +149,7 @@ bool Compilation::readPrecision() {
 
 /// The schedule of a pipeline and the chunks of each of its ranks.
 bool Compilation::readSchedule(int64_t chunks) {
-  SmallVector<StringRef> known;
-  // Halves of a backward are not supported yet.
-  for (StringRef name : {"gpipe", "1f1b", "interleaved"})
-    known.push_back(name);
-  auto schedule = arguments.getChoice("pp-schedule", known, "1f1b");
+  auto schedule = arguments.getChoice("pp-schedule", pipeline::getScheduleNames(), "1f1b");
   if (!schedule)
     return false;
   stageOptions.options["staged"] = "schedule=" + *schedule + " chunks=" + std::to_string(chunks);

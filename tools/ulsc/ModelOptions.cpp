@@ -44,7 +44,7 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
        "what the backward computes again instead of keeping it: none, selective, "
        "selective:attn,norm,act,gather, full, full:group=K,layers=N (default "
        "selective:norm,act,gather)"},
-      {"pp-schedule", "gpipe|1f1b|interleaved",
+      {"pp-schedule", "gpipe|1f1b|interleaved|zb-h1|zb-h2|zbv",
        "in which order the stages along mesh axis pp work (default 1f1b)"},
       {"pp-chunks", "N", "runs of layers that each stage holds, more than one if interleaved"},
       {"memory-limit", "SIZE",
