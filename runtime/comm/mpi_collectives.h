@@ -8,6 +8,8 @@
 // MPI matches non-blocking collectives by their order on a communicator. So every rank issues its
 // calls at fixed places (the start, and fixed points of the wait), never when something happens to
 // be complete.
+//
+// A send is one message, however many operands it has (mpi_messages.cpp).
 #ifndef ULSC_RUNTIME_COMM_MPI_COLLECTIVES_H
 #define ULSC_RUNTIME_COMM_MPI_COLLECTIVES_H
 
@@ -43,7 +45,8 @@ public:
   void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
              const MpiGroup &group, const std::string &name);
   void wait();
-  void progress();
+  /// Lets MPI go on with what is under way. False if nothing is: all that was started has arrived.
+  bool progress();
   bool isBusy() const { return busy; }
 
 private:
@@ -63,6 +66,8 @@ private:
   void startGather(int64_t operand);
   void startAllToAll(int64_t operand);
   void startPermute(int64_t operand);
+  void startMessage();
+  void finishReceive(Exchange &exchange);
   void cutReductions();
   void startExchange(size_t piece);
   void finishExchange(size_t piece);

@@ -49,7 +49,8 @@ public:
     }
     for (const CollectiveInfo &info : manifest.collectives)
       names.push_back(info.source.empty() ? info.kind : info.kind + " of " + info.source);
-    createSlots(manifest.collectiveSlots, arena + manifest.stagingOffset, manifest.stagingBytes);
+    const Stage &stage = manifest.stageOf(coordinates);
+    createSlots(stage.collectiveSlots, arena + stage.stagingOffset, stage.stagingBytes);
   }
 
   void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
@@ -74,10 +75,8 @@ public:
     if (started == 0 || worldRanks == 1)
       return;
     for (MpiSlot &slot : slots)
-      if (slot.isBusy()) {
-        slot.progress();
+      if (slot.isBusy() && slot.progress())
         return;
-      }
   }
 
   void barrier() override { checkMpi(MPI_Barrier(MPI_COMM_WORLD), "barrier"); }
