@@ -154,8 +154,9 @@ typedef struct ulsc_collective_desc {
 
 /* Starts a collective in `slot`; its buffers are not touched by anyone else until the wait. Slots
  * are small integers below the manifest's "collective_slots", and one slot holds one started
- * collective at a time. The sends from one rank of a group to another match its receives in the
- * order in which both are started. */
+ * collective at a time. All ranks of a group start its collectives in one order and wait for them
+ * in one order, which need not be the same; sends from one of them to another match its receives by
+ * the order of the starts alone. */
 void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *desc,
                            void *const *inputs, void *const *outputs, int32_t slot);
 

@@ -86,7 +86,7 @@ void MpiSlot::start(const ulsc_collective_desc &newDesc, void *const *newInputs,
   } else if (desc->kind == ULSC_ALL_REDUCE || desc->kind == ULSC_REDUCE_SCATTER) {
     cutReductions();
     for (size_t i = 0; i < pieces.size() && i < piecesInFlight; ++i)
-      startExchange(i);
+      startExchange(i, group.communicator);
   } else {
     startDirect();
   }
@@ -203,7 +203,7 @@ void MpiSlot::cutReductions() {
   }
 }
 
-void MpiSlot::startExchange(size_t index) {
+void MpiSlot::startExchange(size_t index, MPI_Comm communicator) {
   Piece &piece = pieces[index];
   Exchange &exchange = piece.exchange;
   bool scatter = desc->kind == ULSC_REDUCE_SCATTER;
@@ -223,7 +223,7 @@ void MpiSlot::startExchange(size_t index) {
   checkMpi(MPI_Ialltoallv(inputs[piece.operand] + piece.offset * size, exchange.sendCounts.data(),
                           exchange.sendOffsets.data(), type, stagingOf(index),
                           exchange.receiveCounts.data(), exchange.receiveOffsets.data(), type,
-                          group.communicator, &exchange.request),
+                          communicator, &exchange.request),
            name);
 }
 
@@ -241,7 +241,7 @@ void MpiSlot::finishExchange(size_t index) {
   // The exchange's send side describes the blocks that all ranks now hold the sums of.
   checkMpi(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, target,
                            piece.exchange.sendCounts.data(), piece.exchange.sendOffsets.data(),
-                           transportType(dtype), group.communicator, &piece.gathering.request),
+                           transportType(dtype), group.waitCommunicator, &piece.gathering.request),
            name);
 }
 
@@ -253,7 +253,7 @@ void MpiSlot::wait() {
     for (size_t i = 0; i < pieces.size(); ++i) {
       finishExchange(i);
       if (i + piecesInFlight < pieces.size())
-        startExchange(i + piecesInFlight);
+        startExchange(i + piecesInFlight, group.waitCommunicator);
     }
     MPI_Pcontrol(0);
     for (Piece &piece : pieces)

@@ -42,7 +42,9 @@ public:
       int color = static_cast<int>(mesh.firstInGroup(axes, worldRank));
       int key = static_cast<int>(mesh.indexOver(axes, coordinates));
       checkMpi(MPI_Comm_split(MPI_COMM_WORLD, color, key, &group.communicator), "group creation");
+      checkMpi(MPI_Comm_dup(group.communicator, &group.waitCommunicator), "group creation");
       MPI_Comm_set_errhandler(group.communicator, MPI_ERRORS_RETURN);
+      MPI_Comm_set_errhandler(group.waitCommunicator, MPI_ERRORS_RETURN);
       MPI_Comm_rank(group.communicator, &group.rank);
       MPI_Comm_size(group.communicator, &group.ranks);
       groups.push_back(group);

@@ -110,6 +110,29 @@ public:
       large.expect(1, 0);
   }
 
+  /// Ranks that run different programs, and wait for one reduction before or after the next starts.
+  void reduceInOwnWay() {
+    constexpr int count = 2;
+    std::vector<float> sums[count];
+    ulsc_collective_desc descs[count];
+    static const int64_t elements = 1000000; // several pieces
+    static const int32_t dtype = ULSC_F32;
+    for (int i = 0; i < count; ++i) {
+      sums[i].assign(elements, static_cast<float>(rank + i));
+      descs[i] = {ULSC_ALL_REDUCE, ULSC_SUM, 0, 1, &elements, &dtype, 2, nullptr, -1};
+      void *buffer = sums[i].data();
+      communicator.start(descs[i], &buffer, &buffer, i);
+      if (rank == 0)
+        communicator.wait(i);
+    }
+    for (int i = 0; i < count && rank > 0; ++i)
+      communicator.wait(i);
+    for (int i = 0; i < count; ++i)
+      for (float value : sums[i])
+        if (value != static_cast<float>(ranks * (ranks - 1)) / 2 + static_cast<float>(i * ranks))
+          endJob("messages test", concat("sum ", i, " is ", value));
+  }
+
 private:
   void start(Message &message, int slot) {
     bool isSend = message.desc.kind == ULSC_SEND;
@@ -143,6 +166,7 @@ int main(int argc, char **argv) {
   neighbours.exchange({17 << 20}, {1, 0});
   neighbours.exchangeDuringReduction();
   neighbours.arriveByProgress();
+  neighbours.reduceInOwnWay();
   communicator->finish();
   return 0;
 }
