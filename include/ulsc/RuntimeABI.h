@@ -51,8 +51,8 @@ typedef struct ulsc_control {
   float good_steps;                 /* steps since the scale changed */
   float loss_scale_growth_interval; /* good steps after which the scale doubles */
   float stop_requested; /* 1 when this rank saw a signal; summed over ranks by the step */
-  /* Two factors per trainable parameter, in the order of the manifest's "tensors" with role
-   * "parameter" and "trainable" true: [2*i] scales learning_rate, [2*i+1] scales weight_decay.
+  /* Two factors per trainable parameter, in the order of the "tensors" of this rank's stage with
+   * role "parameter" and "trainable" true: [2*i] scales learning_rate, [2*i+1] scales weight_decay.
    * Constant during a run. */
   const float *parameter_scales;
   /* Written by the step. */
@@ -77,7 +77,8 @@ typedef struct ulsc_context {
 /* NUL-terminated JSON, schema "ulsc.manifest/1" (docs/manifest.md). */
 extern const char ulsc_manifest[];
 
-/* One optimizer step on the inputs that lie in the arena. */
+/* One optimizer step on the inputs that lie in the arena. In a pipelined program it runs the part
+ * of the rank's stage, which `control->coordinates` of the axis "pp" tells. */
 void ulsc_step(ulsc_context *context);
 
 /*===--- Kernels
@@ -130,7 +131,9 @@ typedef enum ulsc_collective_kind {
   ULSC_ALL_TO_ALL =
       3, /* block j of inputs[i] goes to rank j, block j of outputs[i] comes from it */
   ULSC_PERMUTE =
-      4 /* inputs[i] of the rank at position p go to outputs[i] of that at destinations[p] */
+      4, /* inputs[i] of the rank at position p go to outputs[i] of that at destinations[p] */
+  ULSC_SEND = 5,   /* inputs go to the rank at position `peer`; no outputs, which may be null */
+  ULSC_RECEIVE = 6 /* outputs come from the rank at position `peer`; inputs may be null */
 } ulsc_collective_kind;
 
 typedef enum ulsc_reduction { ULSC_SUM = 0, ULSC_MAX = 1 } ulsc_reduction;
@@ -141,20 +144,25 @@ typedef struct ulsc_collective_desc {
   int32_t reduction;       /* ulsc_reduction */
   int32_t group;           /* index into the manifest's "groups" */
   int32_t operands;        /* number of inputs, and of outputs */
-  const int64_t *elements; /* of each *input* on one rank */
+  const int64_t *elements; /* of each *input* on one rank; of what a receive is sent */
   const int32_t *dtypes;   /* ulsc_dtype of each operand */
   int64_t identifier;      /* index into the manifest's "collectives": source, cause and phase */
   /* ULSC_PERMUTE: a permutation of the positions in the group; otherwise null. */
   const int64_t *destinations;
+  int64_t peer; /* ULSC_SEND, ULSC_RECEIVE: the position in the group of the other side; else -1 */
 } ulsc_collective_desc;
 
 /* Starts a collective in `slot`; its buffers are not touched by anyone else until the wait. Slots
  * are small integers below the manifest's "collective_slots", and one slot holds one started
- * collective at a time. */
+ * collective at a time. All ranks of a group start its collectives in one order and wait for them
+ * in one order, which need not be the same; sends from one of them to another match its receives by
+ * the order of the starts alone. */
 void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *desc,
                            void *const *inputs, void *const *outputs, int32_t slot);
 
-/* Returns when the collective in `slot` is complete on this rank. */
+/* Returns when the collective in `slot` is complete on this rank: a send when its inputs may be
+ * overwritten. A send may take until its receive has started, a reduction until all ranks of its
+ * group have come to their waits; everything else needs only that the others have started it. */
 void ulsc_collective_wait(ulsc_context *context, int32_t slot);
 
 #ifdef __cplusplus

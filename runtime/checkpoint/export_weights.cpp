@@ -56,22 +56,25 @@ void receivePart(Communicator &communicator, const Part &part, int source, char 
   });
 }
 
-// The whole logical tensor on rank 0; nothing elsewhere.
+// The whole logical tensor on rank 0; nothing elsewhere. `tensor` is its owner's, so that those who
+// send it, which are ranks of that stage, find it in their arenas; rank 0 need not be one.
 void gatherTensor(Communicator &communicator, const Manifest &manifest, const StateTensor &tensor,
                   const Shape &coordinates, const char *arena, std::vector<char> &whole) {
   int64_t size = dtypeSize(tensor.dtype);
   const char *block = arena + tensor.offset;
+  bool speaks = isFirstReplica(tensor, manifest.mesh, coordinates);
   Part own = partOf(tensor, manifest.mesh, coordinates);
   if (communicator.rank() != 0) {
-    if (isFirstReplica(tensor, manifest.mesh, coordinates))
+    if (speaks)
       sendPart(communicator, own, block, size);
     return;
   }
   whole.resize(static_cast<size_t>(elementCount(tensor.logicalShape) * size));
-  forEachRun(own, [&](int64_t index, int64_t local, int64_t count) {
-    std::memcpy(whole.data() + index * size, block + local * size,
-                static_cast<size_t>(count * size));
-  });
+  if (speaks)
+    forEachRun(own, [&](int64_t index, int64_t local, int64_t count) {
+      std::memcpy(whole.data() + index * size, block + local * size,
+                  static_cast<size_t>(count * size));
+    });
   for (int rank = 1; rank < communicator.ranks(); ++rank) {
     Shape other = manifest.mesh.coordinates(rank);
     if (isFirstReplica(tensor, manifest.mesh, other))
@@ -146,10 +149,10 @@ void exportWeights(Communicator &communicator, const Manifest &manifest, const S
   bool isFirst = communicator.rank() == 0;
   std::vector<const StateTensor *> tensors;
   std::vector<int64_t> sizes;
-  for (const StateTensor &tensor : manifest.tensors)
-    if (tensor.role == "parameter") {
-      tensors.push_back(&tensor);
-      sizes.push_back(elementCount(tensor.externalShape) * dtypeSize(tensor.dtype));
+  for (const StateTensor *tensor : manifest.modelTensors())
+    if (tensor->role == "parameter") {
+      tensors.push_back(tensor);
+      sizes.push_back(elementCount(tensor->externalShape) * dtypeSize(tensor->dtype));
     }
   std::vector<size_t> plan = planFiles(sizes, largestExportFile);
   onAllRanks(communicator, [&] {

@@ -103,7 +103,10 @@ bool isIgnorable(const std::string &name, const Manifest &manifest) {
        {"attn.bias", "attn.masked_bias", "rotary_emb.inv_freq", "embeddings.position_ids"})
     if (endsWith(name, suffix))
       return true;
-  return endsWith(name, "lm_head.weight") && !manifest.find("lm_head.weight", "parameter");
+  for (const StateTensor *tensor : manifest.modelTensors())
+    if (tensor->parameter == "lm_head.weight")
+      return false;
+  return endsWith(name, "lm_head.weight");
 }
 
 // The file's name of a parameter, or "".
@@ -126,22 +129,22 @@ std::string matchNames(const Manifest &manifest, const WeightFiles &weights,
   std::vector<std::string> present;
   for (const auto &entry : weights.tensors)
     present.push_back(entry.first);
-  for (const StateTensor &tensor : manifest.tensors) {
-    if (tensor.role != "parameter")
+  for (const StateTensor *tensor : manifest.modelTensors()) {
+    if (tensor->role != "parameter")
       continue;
-    std::string name = findName(tensor.parameter, manifest.weightPrefix, weights);
+    std::string name = findName(tensor->parameter, manifest.weightPrefix, weights);
     if (name.empty()) {
       problems +=
-          concat("\n  missing ", tensor.parameter, " ", shapeText(tensor.externalShape),
-                 present.empty() ? "" : "; the nearest is " + nearest(tensor.parameter, present));
+          concat("\n  missing ", tensor->parameter, " ", shapeText(tensor->externalShape),
+                 present.empty() ? "" : "; the nearest is " + nearest(tensor->parameter, present));
       continue;
     }
     used.insert(name);
-    names[tensor.parameter] = name;
+    names[tensor->parameter] = name;
     const FileTensor &entry = weights.entry(name);
-    if (entry.shape != tensor.externalShape)
+    if (entry.shape != tensor->externalShape)
       problems += concat("\n  ", name, " is ", shapeText(entry.shape), ", but the model has ",
-                         shapeText(tensor.externalShape));
+                         shapeText(tensor->externalShape));
     else if (entry.dtype != "F32" && entry.dtype != "BF16" && entry.dtype != "F16")
       problems += concat("\n  ", name, " is ", entry.dtype, ", but F32, BF16 or F16 is read");
   }
@@ -207,10 +210,11 @@ void loadWeights(const std::string &path, const Manifest &manifest, const Shape 
   std::string problems = matchNames(manifest, weights, names);
   if (!problems.empty())
     raise("the weights in '", path, "' do not fit model ", manifest.modelName, ":", problems);
-  for (const StateTensor &tensor : manifest.tensors) {
+  const Stage &stage = manifest.stageOf(coordinates);
+  for (const StateTensor &tensor : stage.tensors) {
     if (tensor.role != "parameter" && tensor.role != "master")
       continue;
-    const StateTensor *master = manifest.find(tensor.parameter, "master");
+    const StateTensor *master = stage.find(tensor.parameter, "master");
     const std::string &name = names.at(tensor.parameter);
     readTensor(*weights.tensors.at(name), name, tensor, partOf(tensor, manifest.mesh, coordinates),
                master ? master->dtype : ULSC_F32, arena);

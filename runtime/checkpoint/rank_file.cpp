@@ -36,7 +36,7 @@ void writeRankFile(FileWriter &writer, const Manifest &manifest, const Shape &co
   std::vector<TensorHeader> headers;
   std::map<std::string, std::string> metadata;
   std::vector<std::pair<const StateTensor *, Part>> parts;
-  for (const StateTensor &tensor : manifest.tensors) {
+  for (const StateTensor &tensor : manifest.stageOf(coordinates).tensors) {
     if (!filter(tensor) || !isFirstReplica(tensor, manifest.mesh, coordinates))
       continue;
     Part part = partOf(tensor, manifest.mesh, coordinates);

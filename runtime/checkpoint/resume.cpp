@@ -108,18 +108,19 @@ void compareTensors(const std::string &directory, const SavedState &state,
                     const Manifest &manifest) {
   std::string problems = compareModels(state, manifest);
   std::map<std::string, SavedTensor> unknown = state.tensors;
-  for (const StateTensor &tensor : manifest.tensors) {
-    if (!isSaved(tensor))
+  for (const StateTensor *tensor : manifest.modelTensors()) {
+    if (!isSaved(*tensor))
       continue;
-    auto saved = state.tensors.find(tensor.key());
-    unknown.erase(tensor.key());
+    std::string key = tensor->key();
+    auto saved = state.tensors.find(key);
+    unknown.erase(key);
     if (saved == state.tensors.end())
-      problems += concat("\n  it lacks ", tensor.key());
-    else if (saved->second.logicalShape != tensor.logicalShape ||
-             saved->second.dtype != dtypeName(tensor.dtype))
-      problems += concat("\n  it has ", tensor.key(), " as ", saved->second.dtype, " ",
+      problems += concat("\n  it lacks ", key);
+    else if (saved->second.logicalShape != tensor->logicalShape ||
+             saved->second.dtype != dtypeName(tensor->dtype))
+      problems += concat("\n  it has ", key, " as ", saved->second.dtype, " ",
                          shapeText(saved->second.logicalShape), ", the program as ",
-                         dtypeName(tensor.dtype), " ", shapeText(tensor.logicalShape));
+                         dtypeName(tensor->dtype), " ", shapeText(tensor->logicalShape));
   }
   for (const auto &[name, tensor] : unknown)
     problems += concat("\n  it has ", name, ", which the program does not know");
@@ -155,12 +156,12 @@ void checkFile(const SavedFile &file, bool readsAll) {
 // Copies what one file has of the rank's parts; `missing` counts the elements that each tensor
 // still lacks.
 void readRankFile(const std::string &path, const std::map<std::string, Shape> &logicalShapes,
-                  const Manifest &manifest, const std::vector<Part> &parts, char *arena,
+                  const Stage &stage, const std::vector<Part> &parts, char *arena,
                   std::vector<int64_t> &missing) {
   SafetensorsFile file(path);
   std::map<std::string, std::vector<SavedSlice>> slices = readSlices(file, logicalShapes);
   for (size_t i = 0; i < parts.size(); ++i) {
-    const StateTensor &tensor = manifest.tensors[i];
+    const StateTensor &tensor = stage.tensors[i];
     auto entry = slices.find(tensor.key());
     if (entry == slices.end())
       continue;
@@ -185,17 +186,18 @@ RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,
   std::map<std::string, Shape> logicalShapes;
   for (const auto &[name, tensor] : state.tensors)
     logicalShapes[name] = tensor.logicalShape;
+  const Stage &stage = manifest.stageOf(coordinates);
   std::vector<Part> parts;
   std::vector<int64_t> missing;
-  for (const StateTensor &tensor : manifest.tensors) {
+  for (const StateTensor &tensor : stage.tensors) {
     parts.push_back(partOf(tensor, manifest.mesh, coordinates));
     missing.push_back(isSaved(tensor) ? parts.back().elements() : 0);
   }
   for (const SavedFile &saved : state.files)
-    readRankFile(saved.path, logicalShapes, manifest, parts, arena, missing);
+    readRankFile(saved.path, logicalShapes, stage, parts, arena, missing);
   for (size_t i = 0; i < parts.size(); ++i)
-    if (isSaved(manifest.tensors[i]) && missing[i] != 0)
-      raise("checkpoint '", directory, "' lacks a part of ", manifest.tensors[i].key(),
+    if (isSaved(stage.tensors[i]) && missing[i] != 0)
+      raise("checkpoint '", directory, "' lacks a part of ", stage.tensors[i].key(),
             "; it is damaged, resume from another with --resume DIR/step-N");
   return state.run;
 }

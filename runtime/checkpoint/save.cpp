@@ -29,17 +29,17 @@ namespace {
 
 ordered_json describeTensors(const Manifest &manifest) {
   ordered_json tensors = ordered_json::array();
-  for (const StateTensor &tensor : manifest.tensors)
-    if (isSaved(tensor))
-      tensors.push_back({{"name", tensor.key()},
-                         {"parameter", tensor.parameter},
-                         {"role", tensor.role},
-                         {"dtype", dtypeName(tensor.dtype)},
-                         {"logical_shape", tensor.logicalShape},
-                         {"padded_shape", tensor.shape},
-                         {"external_shape", tensor.externalShape},
-                         {"sharding", tensor.sharding},
-                         {"flat", tensor.flat}});
+  for (const StateTensor *tensor : manifest.modelTensors())
+    if (isSaved(*tensor))
+      tensors.push_back({{"name", tensor->key()},
+                         {"parameter", tensor->parameter},
+                         {"role", tensor->role},
+                         {"dtype", dtypeName(tensor->dtype)},
+                         {"logical_shape", tensor->logicalShape},
+                         {"padded_shape", tensor->shape},
+                         {"external_shape", tensor->externalShape},
+                         {"sharding", tensor->sharding},
+                         {"flat", tensor->flat}});
   return tensors;
 }
 

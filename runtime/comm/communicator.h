@@ -12,8 +12,10 @@
 
 namespace ulsc::runtime {
 
-/// The collectives of a step are started in slots and waited for, in one order on all ranks of a
-/// group. The rest serves what happens around the steps, on all ranks of the job.
+/// The collectives of a step are started in slots in one order on all ranks of a group, and waited
+/// for in one order; ranks may mix starts and waits in their own ways. Sends and receives keep only
+/// the order of their starts. The rest serves what happens around the steps, on all ranks of the
+/// job.
 class Communicator {
 public:
   virtual ~Communicator() = default;

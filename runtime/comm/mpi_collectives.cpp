@@ -21,6 +21,18 @@ MPI_Datatype transportType(int32_t dtype) {
 // The largest piece of an all-gather or all-to-all, per rank.
 constexpr int64_t directPieceBytes = int64_t(4) << 20;
 
+std::vector<char *> buffersOf(void *const *buffers, int64_t count) {
+  auto begin = reinterpret_cast<char *const *>(buffers);
+  return {begin, begin + count};
+}
+
+// Asking about a request that is not complete drives all of MPI, asking about another does nothing.
+bool isPending(MPI_Request request, const std::string &name) {
+  int isComplete = 0;
+  checkMpi(MPI_Request_get_status(request, &isComplete, MPI_STATUS_IGNORE), name);
+  return !isComplete;
+}
+
 } // namespace
 
 void checkMpi(int code, const std::string &operation) {
@@ -60,20 +72,21 @@ void MpiSlot::start(const ulsc_collective_desc &newDesc, void *const *newInputs,
   name = newName;
   if (busy)
     endJob(name, "its slot holds another collective that was not waited for");
-  inputs.assign(reinterpret_cast<char *const *>(newInputs),
-                reinterpret_cast<char *const *>(newInputs) + desc->operands);
-  outputs.assign(reinterpret_cast<char *const *>(newOutputs),
-                 reinterpret_cast<char *const *>(newOutputs) + desc->operands);
+  bool isSend = desc->kind == ULSC_SEND, isReceive = desc->kind == ULSC_RECEIVE;
+  inputs = buffersOf(newInputs, isReceive ? 0 : desc->operands);
+  outputs = buffersOf(newOutputs, isSend ? 0 : desc->operands);
   busy = true;
-  if (group.ranks == 1) {
+  if (group.ranks == 1 && !isSend && !isReceive) {
     copyLocally();
     return;
   }
   announce(1);
-  if (desc->kind == ULSC_ALL_REDUCE || desc->kind == ULSC_REDUCE_SCATTER) {
+  if (isSend || isReceive) {
+    startMessage();
+  } else if (desc->kind == ULSC_ALL_REDUCE || desc->kind == ULSC_REDUCE_SCATTER) {
     cutReductions();
     for (size_t i = 0; i < pieces.size() && i < piecesInFlight; ++i)
-      startExchange(i);
+      startExchange(i, group.communicator);
   } else {
     startDirect();
   }
@@ -190,7 +203,7 @@ void MpiSlot::cutReductions() {
   }
 }
 
-void MpiSlot::startExchange(size_t index) {
+void MpiSlot::startExchange(size_t index, MPI_Comm communicator) {
   Piece &piece = pieces[index];
   Exchange &exchange = piece.exchange;
   bool scatter = desc->kind == ULSC_REDUCE_SCATTER;
@@ -210,7 +223,7 @@ void MpiSlot::startExchange(size_t index) {
   checkMpi(MPI_Ialltoallv(inputs[piece.operand] + piece.offset * size, exchange.sendCounts.data(),
                           exchange.sendOffsets.data(), type, stagingOf(index),
                           exchange.receiveCounts.data(), exchange.receiveOffsets.data(), type,
-                          group.communicator, &exchange.request),
+                          communicator, &exchange.request),
            name);
 }
 
@@ -228,7 +241,7 @@ void MpiSlot::finishExchange(size_t index) {
   // The exchange's send side describes the blocks that all ranks now hold the sums of.
   checkMpi(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, target,
                            piece.exchange.sendCounts.data(), piece.exchange.sendOffsets.data(),
-                           transportType(dtype), group.communicator, &piece.gathering.request),
+                           transportType(dtype), group.waitCommunicator, &piece.gathering.request),
            name);
 }
 
@@ -240,26 +253,30 @@ void MpiSlot::wait() {
     for (size_t i = 0; i < pieces.size(); ++i) {
       finishExchange(i);
       if (i + piecesInFlight < pieces.size())
-        startExchange(i + piecesInFlight);
+        startExchange(i + piecesInFlight, group.waitCommunicator);
     }
     MPI_Pcontrol(0);
     for (Piece &piece : pieces)
       checkMpi(MPI_Wait(&piece.gathering.request, MPI_STATUS_IGNORE), name);
   }
   for (Exchange &exchange : direct)
-    checkMpi(MPI_Wait(&exchange.request, MPI_STATUS_IGNORE), name);
+    if (desc->kind == ULSC_RECEIVE)
+      finishReceive(exchange);
+    else
+      checkMpi(MPI_Wait(&exchange.request, MPI_STATUS_IGNORE), name);
   pieces.clear();
   direct.clear();
   busy = false;
 }
 
-void MpiSlot::progress() {
-  // One test drives MPI's whole progress engine; which request it names does not matter.
-  int isComplete = 0;
-  if (!direct.empty())
-    checkMpi(MPI_Test(&direct.back().request, &isComplete, MPI_STATUS_IGNORE), name);
-  else if (!pieces.empty())
-    checkMpi(MPI_Test(&pieces.front().exchange.request, &isComplete, MPI_STATUS_IGNORE), name);
+bool MpiSlot::progress() {
+  for (size_t i = direct.size(); i-- > 0;)
+    if (isPending(direct[i].request, name))
+      return true;
+  for (size_t i = 0; i < pieces.size() && i < piecesInFlight; ++i)
+    if (isPending(pieces[i].exchange.request, name))
+      return true;
+  return false;
 }
 
 } // namespace ulsc::runtime

@@ -7,7 +7,10 @@
 //
 // MPI matches non-blocking collectives by their order on a communicator. So every rank issues its
 // calls at fixed places (the start, and fixed points of the wait), never when something happens to
-// be complete.
+// be complete. What starts issue and what waits issue have a communicator each: ranks that run
+// different programs, as stages do, need one order of starts and one of waits, however these mix.
+//
+// A send is one message, however many operands it has (mpi_messages.cpp).
 #ifndef ULSC_RUNTIME_COMM_MPI_COLLECTIVES_H
 #define ULSC_RUNTIME_COMM_MPI_COLLECTIVES_H
 
@@ -26,7 +29,7 @@ void checkMpi(int code, const std::string &operation);
 
 /// Ranks that reduce, gather or exchange together.
 struct MpiGroup {
-  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Comm communicator = MPI_COMM_NULL, waitCommunicator = MPI_COMM_NULL;
   int rank = 0, ranks = 1;
 };
 
@@ -43,7 +46,8 @@ public:
   void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
              const MpiGroup &group, const std::string &name);
   void wait();
-  void progress();
+  /// Lets MPI go on with what is under way. False if nothing is: all that was started has arrived.
+  bool progress();
   bool isBusy() const { return busy; }
 
 private:
@@ -63,8 +67,10 @@ private:
   void startGather(int64_t operand);
   void startAllToAll(int64_t operand);
   void startPermute(int64_t operand);
+  void startMessage();
+  void finishReceive(Exchange &exchange);
   void cutReductions();
-  void startExchange(size_t piece);
+  void startExchange(size_t piece, MPI_Comm communicator);
   void finishExchange(size_t piece);
   void copyLocally();
   int64_t blockBegin(const Piece &piece, int rank) const;

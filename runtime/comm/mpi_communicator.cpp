@@ -42,14 +42,17 @@ public:
       int color = static_cast<int>(mesh.firstInGroup(axes, worldRank));
       int key = static_cast<int>(mesh.indexOver(axes, coordinates));
       checkMpi(MPI_Comm_split(MPI_COMM_WORLD, color, key, &group.communicator), "group creation");
+      checkMpi(MPI_Comm_dup(group.communicator, &group.waitCommunicator), "group creation");
       MPI_Comm_set_errhandler(group.communicator, MPI_ERRORS_RETURN);
+      MPI_Comm_set_errhandler(group.waitCommunicator, MPI_ERRORS_RETURN);
       MPI_Comm_rank(group.communicator, &group.rank);
       MPI_Comm_size(group.communicator, &group.ranks);
       groups.push_back(group);
     }
     for (const CollectiveInfo &info : manifest.collectives)
       names.push_back(info.source.empty() ? info.kind : info.kind + " of " + info.source);
-    createSlots(manifest.collectiveSlots, arena + manifest.stagingOffset, manifest.stagingBytes);
+    const Stage &stage = manifest.stageOf(coordinates);
+    createSlots(stage.collectiveSlots, arena + stage.stagingOffset, stage.stagingBytes);
   }
 
   void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
@@ -74,10 +77,8 @@ public:
     if (started == 0 || worldRanks == 1)
       return;
     for (MpiSlot &slot : slots)
-      if (slot.isBusy()) {
-        slot.progress();
+      if (slot.isBusy() && slot.progress())
         return;
-      }
   }
 
   void barrier() override { checkMpi(MPI_Barrier(MPI_COMM_WORLD), "barrier"); }

@@ -8,9 +8,9 @@ using namespace ulsc::runtime;
 static Context &full(ulsc_context *context) { return *static_cast<Context *>(context); }
 
 const char *ulsc::runtime::collectiveKindName(int kind) {
-  static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-                                      "permute"};
-  return kind >= 0 && kind <= ULSC_PERMUTE ? names[kind] : "unknown";
+  static const char *const names[collectiveKinds] = {
+      "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute", "send", "receive"};
+  return kind >= 0 && kind < collectiveKinds ? names[kind] : "unknown";
 }
 
 // MPI moves data only inside its own calls, so kernels and GEMMs give it a look at what is under
@@ -42,10 +42,11 @@ void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *de
   double begin = secondsNow();
   TraceScope scope(rank.trace, TraceEvent::Start, nullptr, desc, slot);
   rank.communicator->start(*desc, inputs, outputs, slot);
-  if (slot < static_cast<int>(rank.slotKinds.size()) && desc->kind <= ULSC_PERMUTE)
+  if (desc->kind < 0 || desc->kind >= collectiveKinds)
+    return;
+  if (slot < static_cast<int>(rank.slotKinds.size()))
     rank.slotKinds[slot] = desc->kind;
-  if (desc->kind >= 0 && desc->kind <= ULSC_PERMUTE)
-    rank.waitSeconds[desc->kind] += secondsNow() - begin;
+  rank.waitSeconds[desc->kind] += secondsNow() - begin;
 }
 
 void ulsc_collective_wait(ulsc_context *context, int32_t slot) {

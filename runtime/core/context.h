@@ -12,12 +12,14 @@ namespace ulsc::runtime {
 
 class Trace;
 
+constexpr int collectiveKinds = ULSC_RECEIVE + 1;
+
 struct Context : ulsc_context {
   Device *device = nullptr;
   Communicator *communicator = nullptr;
-  Trace *trace = nullptr;                             // null: nothing is recorded
-  std::array<int, 64> slotKinds{};                    // ulsc_collective_kind of what a slot holds
-  std::array<double, ULSC_PERMUTE + 1> waitSeconds{}; // of this step, by kind
+  Trace *trace = nullptr;                            // null: nothing is recorded
+  std::array<int, 64> slotKinds{};                   // ulsc_collective_kind of what a slot holds
+  std::array<double, collectiveKinds> waitSeconds{}; // of this step, by kind
 };
 
 /// The manifest's spelling of a collective kind.

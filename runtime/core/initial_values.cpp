@@ -93,11 +93,12 @@ void fillTensor(const StateTensor &tensor, int32_t masterDtype, const Draw &draw
 
 void drawInitialValues(const Manifest &manifest, const Shape &coordinates, uint64_t seed,
                        char *arena, int threads) {
-  for (const StateTensor &tensor : manifest.tensors) {
+  const Stage &stage = manifest.stageOf(coordinates);
+  for (const StateTensor &tensor : stage.tensors) {
     if (tensor.role != "parameter" && tensor.role != "master")
       continue;
-    const StateTensor *parameter = manifest.find(tensor.parameter, "parameter");
-    const StateTensor *master = manifest.find(tensor.parameter, "master");
+    const StateTensor *parameter = stage.find(tensor.parameter, "parameter");
+    const StateTensor *master = stage.find(tensor.parameter, "master");
     const StateTensor &source = parameter ? *parameter : tensor;
     fillTensor(tensor, master ? master->dtype : tensor.dtype, drawOf(source, seed),
                partOf(tensor, manifest.mesh, coordinates), arena, threads);

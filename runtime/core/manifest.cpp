@@ -4,107 +4,31 @@
 #include "core/numeric.h"
 #include "core/slice.h"
 
-#include <cstdio>
+#include <map>
 #include <set>
 
 using nlohmann::json;
 
 namespace ulsc::runtime {
 
-int64_t elementCount(const Shape &shape) {
-  int64_t count = 1;
-  for (int64_t size : shape)
-    count *= size;
-  return count;
-}
-
-std::string shapeText(const Shape &shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
-int64_t Mesh::ranks() const {
-  int64_t count = 1;
-  for (const MeshAxis &axis : axes)
-    count *= axis.size;
-  return count;
-}
-
-Shape Mesh::coordinates(int64_t rank) const {
-  Shape result(axes.size());
-  for (size_t i = axes.size(); i-- > 0;) {
-    result[i] = rank % axes[i].size;
-    rank /= axes[i].size;
-  }
-  return result;
-}
-
-size_t Mesh::axisIndex(const std::string &name) const {
-  for (size_t i = 0; i < axes.size(); ++i)
-    if (axes[i].name == name)
-      return i;
-  raise("the manifest uses mesh axis '", name, "', but the mesh is ", text());
-}
-
-AxisPart Mesh::findPart(const std::string &name) const {
-  size_t colon = name.find(':');
-  size_t axis = axisIndex(name.substr(0, colon));
-  int64_t whole = axes[axis].size;
-  if (colon == std::string::npos)
-    return {axis, whole, 1};
-  long long before = 0, size = 0;
-  int length = 0;
-  bool isRead = std::sscanf(name.c_str() + colon, ":(%lld)%lld%n", &before, &size, &length) == 2 &&
-                colon + length == name.size();
-  if (!isRead || before < 1 || size < 1 || whole / before < size || whole % (before * size) != 0)
-    raise("the manifest names '", name, "', which is no part of mesh axis ", axes[axis].name, "=",
-          whole);
-  return {axis, size, whole / before / size};
-}
-
-int64_t Mesh::firstInGroup(const std::vector<std::string> &names, int64_t rank) const {
-  Shape own = coordinates(rank);
-  int64_t first = rank;
-  for (const std::string &name : names) {
-    AxisPart part = findPart(name);
-    int64_t stride = part.minor;
-    for (size_t i = part.axis + 1; i < axes.size(); ++i)
-      stride *= axes[i].size;
-    first -= part.coordinate(own[part.axis]) * stride;
-  }
-  return first;
-}
-
-int64_t Mesh::indexOver(const std::vector<std::string> &names, const Shape &coordinates) const {
-  int64_t index = 0;
-  for (const std::string &name : names) {
-    AxisPart part = findPart(name);
-    index = index * part.size + part.coordinate(coordinates[part.axis]);
-  }
-  return index;
-}
-
-int64_t Mesh::sizeOver(const std::vector<std::string> &names) const {
-  int64_t size = 1;
-  for (const std::string &name : names)
-    size *= findPart(name).size;
-  return size;
-}
-
-std::string Mesh::text() const {
-  std::string result;
-  for (const MeshAxis &axis : axes)
-    result += (result.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
-  return result.empty() ? "1 device" : result;
-}
-
-const StateTensor *Manifest::find(const std::string &parameter, const std::string &role) const {
+const StateTensor *Stage::find(const std::string &parameter, const std::string &role) const {
   for (const StateTensor &tensor : tensors)
     if (tensor.parameter == parameter && tensor.role == role)
       return &tensor;
   return nullptr;
+}
+
+const Stage &Manifest::stageOf(const Shape &coordinates) const {
+  return stages.size() == 1 ? stages[0] : stages[coordinates[mesh.axisIndex(stageAxis)]];
+}
+
+std::vector<const StateTensor *> Manifest::modelTensors() const {
+  std::vector<const StateTensor *> result;
+  for (size_t stage = 0; stage < stages.size(); ++stage)
+    for (const StateTensor &tensor : stages[stage].tensors)
+      if (tensor.owner == static_cast<int64_t>(stage))
+        result.push_back(&tensor);
+  return result;
 }
 
 namespace {
@@ -143,14 +67,14 @@ void checkAxes(const StateTensor &tensor, const Mesh &mesh) {
   use("flat", tensor.flat);
 }
 
-void checkTensor(const StateTensor &tensor, const Manifest &manifest) {
+void checkTensor(const StateTensor &tensor, const Mesh &mesh, int64_t arenaBytes) {
   size_t rank = tensor.shape.size();
   if (tensor.logicalShape.size() != rank || tensor.sharding.size() != rank)
     raise("the manifest's tensor '", tensor.name, "' has shape ", shapeText(tensor.shape),
           ", but a logical shape or sharding of another rank");
-  checkAxes(tensor, manifest.mesh);
+  checkAxes(tensor, mesh);
   for (size_t i = 0; i < rank; ++i) {
-    int64_t parts = manifest.mesh.sizeOver(tensor.sharding[i]);
+    int64_t parts = mesh.sizeOver(tensor.sharding[i]);
     if (tensor.shape[i] % parts || tensor.logicalShape[i] > tensor.shape[i])
       raise("the manifest's tensor '", tensor.name, "' of shape ", shapeText(tensor.shape),
             " can't be cut into ", parts, " parts in dimension ", i);
@@ -158,10 +82,10 @@ void checkTensor(const StateTensor &tensor, const Manifest &manifest) {
   if (elementCount(tensor.logicalShape) != elementCount(tensor.externalShape))
     raise("the manifest's tensor '", tensor.name, "' has logical shape ",
           shapeText(tensor.logicalShape), " but external shape ", shapeText(tensor.externalShape));
-  int64_t bytes = localElements(tensor, manifest.mesh) * dtypeSize(tensor.dtype);
-  if (tensor.offset < 0 || tensor.offset + bytes > manifest.arenaBytes)
-    raise("the manifest's tensor '", tensor.name, "' lies outside the arena of ",
-          manifest.arenaBytes, " bytes");
+  int64_t bytes = localElements(tensor, mesh) * dtypeSize(tensor.dtype);
+  if (tensor.offset < 0 || tensor.offset + bytes > arenaBytes)
+    raise("the manifest's tensor '", tensor.name, "' lies outside the arena of ", arenaBytes,
+          " bytes");
 }
 
 StateTensor readTensor(const json &object) {
@@ -220,27 +144,6 @@ void readMeshAndBatch(const json &document, Manifest &manifest) {
                     batch.at("seq"), batch.value("data_axes", std::vector<std::string>())};
 }
 
-void readArena(const json &document, Manifest &manifest) {
-  const json &arena = document.at("arena");
-  manifest.arenaBytes = arena.at("bytes");
-  manifest.arenaThreads = arena.value("threads", int64_t(0));
-  json categories = arena.value("categories", json::object());
-  for (auto it = categories.begin(); it != categories.end(); ++it)
-    manifest.arenaCategories.push_back({it.key(), it.value()});
-  manifest.tokens = readInput(document.at("inputs").at("tokens"));
-  manifest.targets = readInput(document.at("inputs").at("targets"));
-}
-
-void readTensors(const json &document, Manifest &manifest) {
-  for (const json &object : document.at("tensors")) {
-    manifest.tensors.push_back(readTensor(object));
-    checkTensor(manifest.tensors.back(), manifest);
-  }
-  for (const json &group : document.value("groups_optimizer", json::array()))
-    manifest.parameterGroups.push_back(
-        {group.value("weight_decay_scale", 1.0), group.value("lr_scale", 1.0)});
-}
-
 void readCommunication(const json &document, Manifest &manifest) {
   for (const json &group : document.value("groups", json::array())) {
     manifest.groups.push_back(group.at("axes").get<std::vector<std::string>>());
@@ -249,13 +152,121 @@ void readCommunication(const json &document, Manifest &manifest) {
   }
   for (const json &collective : document.value("collectives", json::array()))
     manifest.collectives.push_back({collective.value("kind", ""), collective.value("source", "")});
-  manifest.collectiveSlots = document.value("collective_slots", int64_t(0));
-  json staging = document.value("staging", json::object());
-  manifest.stagingOffset = staging.value("offset", int64_t(0));
-  manifest.stagingBytes = staging.value("bytes", int64_t(0));
-  if (manifest.stagingOffset < 0 || manifest.stagingBytes < 0 ||
-      manifest.stagingOffset + manifest.stagingBytes > manifest.arenaBytes)
+  for (const json &group : document.value("groups_optimizer", json::array()))
+    manifest.parameterGroups.push_back(
+        {group.value("weight_decay_scale", 1.0), group.value("lr_scale", 1.0)});
+}
+
+void readArena(const json &object, Stage &stage) {
+  const json &arena = object.at("arena");
+  stage.arenaBytes = arena.at("bytes");
+  stage.arenaThreads = arena.value("threads", int64_t(0));
+  json categories = arena.value("categories", json::object());
+  for (auto it = categories.begin(); it != categories.end(); ++it)
+    stage.arenaCategories.push_back({it.key(), it.value()});
+}
+
+void readStaging(const json &object, Stage &stage) {
+  stage.collectiveSlots = object.value("collective_slots", int64_t(0));
+  json staging = object.value("staging", json::object());
+  stage.stagingOffset = staging.value("offset", int64_t(0));
+  stage.stagingBytes = staging.value("bytes", int64_t(0));
+  if (stage.stagingOffset < 0 || stage.stagingBytes < 0 ||
+      stage.stagingOffset + stage.stagingBytes > stage.arenaBytes)
     raise("the manifest's staging lies outside the arena");
+}
+
+// `object` is the document itself, or one of its "stages".
+Stage readStage(const json &object, const Mesh &mesh) {
+  Stage stage;
+  readArena(object, stage);
+  const json &inputs = object.at("inputs");
+  if (!inputs.is_object())
+    raise("the manifest's \"inputs\" are no object");
+  if (inputs.contains("tokens"))
+    stage.tokens = readInput(inputs.at("tokens"));
+  if (inputs.contains("targets"))
+    stage.targets = readInput(inputs.at("targets"));
+  for (const json &tensor : object.at("tensors")) {
+    stage.tensors.push_back(readTensor(tensor));
+    checkTensor(stage.tensors.back(), mesh, stage.arenaBytes);
+  }
+  readStaging(object, stage);
+  return stage;
+}
+
+// "stages" are one per coordinate of the stage axis, which divides nothing else.
+void checkStages(const json &document, const Mesh &mesh) {
+  const json &stages = document.at("stages");
+  if (!stages.is_array() || stages.empty())
+    raise("the manifest's \"stages\" are ", stages.is_array() ? "empty" : "no list",
+          ", but have one object for each coordinate of mesh axis '", stageAxis, "'");
+  if (mesh.axes.empty() || mesh.axes[0].name != stageAxis)
+    raise("the manifest has ", stages.size(), " stages, but '", stageAxis,
+          "' is not the first axis of its mesh, ", mesh.text());
+  if (static_cast<int64_t>(stages.size()) != mesh.axes[0].size)
+    raise("the manifest has ", stages.size(), " stages, but mesh axis ", stageAxis, "=",
+          mesh.axes[0].size);
+  for (const char *key : {"arena", "inputs", "tensors", "collective_slots", "staging"})
+    if (document.contains(key))
+      raise("the manifest has \"", key, "\" beside \"stages\", which have their own");
+}
+
+bool isSameTensor(const StateTensor &a, const StateTensor &b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.logicalShape == b.logicalShape &&
+         a.externalShape == b.externalShape && a.sharding == b.sharding && a.flat == b.flat &&
+         a.initKind == b.initKind && a.initStd == b.initStd && a.trainable == b.trainable &&
+         a.group == b.group;
+}
+
+void checkStageAxis(const StateTensor &tensor) {
+  auto check = [&](const std::vector<std::string> &names) {
+    for (const std::string &name : names)
+      if (name == stageAxis)
+        raise("the manifest's tensor '", tensor.name, "' is split over mesh axis '", stageAxis,
+              "', but belongs to a stage");
+  };
+  for (const std::vector<std::string> &names : tensor.sharding)
+    check(names);
+  check(tensor.flat);
+}
+
+// The lowest stage that has a tensor owns it; the others' are the same in all but their place.
+void assignOwners(std::vector<Stage> &stages) {
+  std::map<std::string, const StateTensor *> owned;
+  for (size_t stage = 0; stage < stages.size(); ++stage)
+    for (StateTensor &tensor : stages[stage].tensors) {
+      tensor.owner = static_cast<int64_t>(stage);
+      const StateTensor *first = owned.emplace(tensor.key(), &tensor).first->second;
+      if (first == &tensor)
+        continue;
+      tensor.owner = first->owner;
+      if (!isSameTensor(*first, tensor))
+        raise("the manifest's tensor '", tensor.key(), "' of stage ", stage,
+              " differs from that of stage ", first->owner,
+              " in more than its offset; what stages share is equal");
+    }
+}
+
+void readStages(const json &document, Manifest &manifest) {
+  if (!document.contains("stages")) {
+    manifest.stages.push_back(readStage(document, manifest.mesh));
+    if (!manifest.stages[0].tokens || !manifest.stages[0].targets)
+      raise("the manifest's \"inputs\" lack tokens or targets");
+    return;
+  }
+  checkStages(document, manifest.mesh);
+  for (const json &object : document.at("stages")) {
+    try {
+      Stage stage = readStage(object, manifest.mesh);
+      for (const StateTensor &tensor : stage.tensors)
+        checkStageAxis(tensor);
+      manifest.stages.push_back(std::move(stage));
+    } catch (const std::exception &error) {
+      raise("in stage ", manifest.stages.size(), " of the program's manifest: ", error.what());
+    }
+  }
+  assignOwners(manifest.stages);
 }
 
 } // namespace
@@ -271,9 +282,8 @@ Manifest parseManifest(const char *text) {
             "', but this runtime reads 'ulsc.manifest/1'; compile the program again");
     readModel(document, manifest);
     readMeshAndBatch(document, manifest);
-    readArena(document, manifest);
-    readTensors(document, manifest);
     readCommunication(document, manifest);
+    readStages(document, manifest);
     manifest.hyperparameters = document.value("hyperparameters", json::object());
   } catch (const json::exception &error) {
     raise("the program's manifest can't be read: ", error.what());

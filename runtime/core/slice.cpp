@@ -83,7 +83,8 @@ bool isFirstReplica(const StateTensor &tensor, const Mesh &mesh, const Shape &co
     bool isSplit = holds(tensor.flat, mesh.axes[axis].name);
     for (const std::vector<std::string> &names : tensor.sharding)
       isSplit |= holds(names, mesh.axes[axis].name);
-    if (!isSplit && coordinates[axis] != 0)
+    int64_t speaker = mesh.axes[axis].name == stageAxis ? tensor.owner : 0;
+    if (!isSplit && coordinates[axis] != speaker)
       return false;
   }
   return true;

@@ -41,7 +41,8 @@ Part partOf(const StateTensor &tensor, const Mesh &mesh, const Shape &coordinate
 /// Elements of each rank's memory of the tensor, with padding.
 int64_t localElements(const StateTensor &tensor, const Mesh &mesh);
 
-/// Whether the rank is the first of those that hold this part: it speaks for it in files.
+/// Whether the rank is the first of those that hold this part: it speaks for it in files. It is on
+/// the stage that owns the tensor.
 bool isFirstReplica(const StateTensor &tensor, const Mesh &mesh, const Shape &coordinates);
 
 /// The part of `box` that also lies in the rectangle [begin, begin + size) of the logical tensor.

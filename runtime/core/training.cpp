@@ -20,11 +20,12 @@ namespace ulsc::runtime {
 
 Training::Training(const Manifest &manifest, const Options &options, Communicator &communicator)
     : manifest(manifest), options(options), communicator(communicator),
-      coordinates(manifest.mesh.coordinates(communicator.rank())) {}
+      coordinates(manifest.mesh.coordinates(communicator.rank())),
+      stage(manifest.stageOf(coordinates)) {}
 
 void Training::chooseThreadCount() {
   ThreadCount choice = chooseThreads(options.threads, communicator.localRanks());
-  int64_t most = manifest.arenaThreads; // the arena holds workspaces for no more
+  int64_t most = stage.arenaThreads; // the arena holds workspaces for no more
   if (most > 0 && choice.threads > most) {
     if (options.threads)
       raise("flag '--threads' is ", options.threads, ", but the program was compiled for at most ",
@@ -39,7 +40,7 @@ void Training::chooseThreadCount() {
 void Training::prepare() {
   onAllRanks(communicator, [&] {
     chooseThreadCount();
-    context.arena = device->allocateArena(manifest.arenaBytes);
+    context.arena = device->allocateArena(stage.arenaBytes);
     if (!options.data.empty())
       data = std::make_unique<TokenFile>(options.data, manifest.vocabulary, manifest.batch.seq);
   });
@@ -148,7 +149,7 @@ void Training::fillControl() {
 }
 
 void Training::fillParameterScales() {
-  for (const StateTensor &tensor : manifest.tensors) {
+  for (const StateTensor &tensor : stage.tensors) {
     if (tensor.role != "parameter" || !tensor.trainable)
       continue;
     ParameterGroup group{1.0, 1.0};
@@ -274,7 +275,7 @@ int Training::stop() {
 
 // They are of the scaled loss, and nothing reads them any more.
 void Training::unscaleGradients() {
-  for (const StateTensor &tensor : manifest.tensors) {
+  for (const StateTensor &tensor : stage.tensors) {
     if (tensor.role != "gradient")
       continue;
     int64_t count = localElements(tensor, manifest.mesh), size = dtypeSize(tensor.dtype);

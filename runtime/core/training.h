@@ -51,6 +51,7 @@ private:
   const Options &options;
   Communicator &communicator;
   Shape coordinates;
+  const Stage &stage;
   std::string threadText;
   std::unique_ptr<Device> device;
   ulsc_control control{};

@@ -93,13 +93,20 @@ void copyBatch(const TokenFile &file, const Manifest &manifest, const Shape &coo
   const Batch &batch = manifest.batch;
   int64_t dataRanks = manifest.mesh.sizeOver(batch.dataAxes);
   int64_t dataRank = manifest.mesh.indexOver(batch.dataAxes, coordinates);
-  auto *tokens = reinterpret_cast<int32_t *>(arena + manifest.tokens.offset);
-  auto *targets = reinterpret_cast<int32_t *>(arena + manifest.targets.offset);
+  const Stage &stage = manifest.stageOf(coordinates);
+  if (!stage.tokens && !stage.targets)
+    return;
+  // What a stage doesn't read is written nowhere.
+  std::vector<int32_t> unread(static_cast<size_t>(batch.seq));
+  auto placeOf = [&](const std::optional<InputBuffer> &input, int64_t element) {
+    return input ? reinterpret_cast<int32_t *>(arena + input->offset) + element : unread.data();
+  };
   for (int64_t m = 0; m < batch.microbatches; ++m)
     for (int64_t i = 0; i < batch.micro; ++i) {
       int64_t row = (m * dataRanks + dataRank) * batch.micro + i;
       int64_t local = (m * batch.micro + i) * batch.seq;
-      file.copyRow(consumed + row * batch.seq, batch.seq, tokens + local, targets + local);
+      file.copyRow(consumed + row * batch.seq, batch.seq, placeOf(stage.tokens, local),
+                   placeOf(stage.targets, local));
     }
 }
 

@@ -37,8 +37,8 @@ private:
 };
 
 /// Writes this rank's rows of the global batch that begins after `consumed` tokens to the arena's
-/// inputs: row r = (m * data ranks + d) * micro + i of the batch holds tokens consumed + r * seq
-/// on.
+/// inputs, those of them that its stage reads: row r = (m * data ranks + d) * micro + i of the
+/// batch holds tokens consumed + r * seq on.
 void copyBatch(const TokenFile &file, const Manifest &manifest, const Shape &coordinates,
                int64_t consumed, char *arena);
 

@@ -35,6 +35,14 @@ std::string byteText(int64_t bytes) {
   return text;
 }
 
+// "2.0 MiB a rank: parameters 1.0 MiB, …"; `of` follows "a rank".
+static std::string memoryText(const Stage &stage, const std::string &of) {
+  std::string categories;
+  for (const auto &[name, bytes] : stage.arenaCategories)
+    categories += concat(categories.empty() ? ": " : ", ", name, " ", byteText(bytes));
+  return concat(byteText(stage.arenaBytes), " a rank", of, categories);
+}
+
 void printHeader(const Manifest &manifest, const std::string &threads) {
   const Batch &batch = manifest.batch;
   int64_t dataRanks = manifest.mesh.sizeOver(batch.dataAxes);
@@ -49,11 +57,10 @@ void printHeader(const Manifest &manifest, const std::string &threads) {
               static_cast<long long>(batch.micro), static_cast<long long>(batch.microbatches),
               static_cast<long long>(dataRanks));
   std::printf("threads  %s\n", threads.c_str());
-  std::string categories;
-  for (const auto &[name, bytes] : manifest.arenaCategories)
-    categories += concat(categories.empty() ? "" : ", ", name, " ", byteText(bytes));
-  std::printf("memory   %s a rank%s%s\n", byteText(manifest.arenaBytes).c_str(),
-              categories.empty() ? "" : ": ", categories.c_str());
+  for (size_t stage = 0; stage < manifest.stages.size(); ++stage) {
+    std::string of = manifest.stages.size() > 1 ? concat(" of stage ", stage) : "";
+    std::printf("memory   %s\n", memoryText(manifest.stages[stage], of).c_str());
+  }
   std::fflush(stdout);
 }
 
@@ -169,7 +176,7 @@ void Metrics::write(const StepRecord &record) {
   object["tokens_per_s_per_device"] = rate / static_cast<double>(manifest.mesh.ranks());
   object["step_ms"] = record.seconds * 1e3;
   object["input_wait_ms"] = record.inputSeconds * 1e3;
-  object["peak_memory_bytes"] = manifest.arenaBytes;
+  object["peak_memory_bytes"] = manifest.stages[0].arenaBytes;
   object["process_memory_bytes"] = peakProcessBytes();
   nlohmann::ordered_json exposed = nlohmann::ordered_json::object();
   for (size_t kind = 0; kind < record.waitSeconds.size(); ++kind)

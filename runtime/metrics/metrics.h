@@ -16,7 +16,7 @@ struct StepRecord {
   int64_t step; // completed steps, this one included
   int64_t totalSteps, tokensConsumed, tokens;
   double loss, gradNorm, learningRate, seconds, inputSeconds;
-  std::array<double, ULSC_PERMUTE + 1> waitSeconds;
+  std::array<double, collectiveKinds> waitSeconds;
   /// With loss scaling: the scale that the step had, and whether it changed nothing for an
   /// overflow.
   double lossScale;
@@ -29,7 +29,7 @@ int64_t peakProcessBytes();
 /// "12.3 MiB".
 std::string byteText(int64_t bytes);
 
-/// Prints model, mesh, batch, threads and memory.
+/// Prints model, mesh, batch, threads, and memory by stage.
 void printHeader(const Manifest &manifest, const std::string &threads);
 
 /// Progress on standard output, and a JSON object per step in a file. Used on rank 0 alone.

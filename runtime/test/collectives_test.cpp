@@ -106,7 +106,8 @@ public:
                   state.elements.data(),
                   test.dtypes.data(),
                   slot,
-                  nullptr};
+                  nullptr,
+                  -1};
     for (int64_t i = 0, ranks = members(test.group).size(); i < ranks; ++i)
       state.destinations.push_back(destination(test, i));
     if (test.kind == ULSC_PERMUTE)
@@ -242,7 +243,7 @@ void measure(Communicator &communicator, int64_t megabytes) {
   std::vector<float> values(elements, 0);
   void *buffer = values.data();
   int32_t dtype = ULSC_F32;
-  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, 0, 1, &elements, &dtype, 0, nullptr};
+  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, 0, 1, &elements, &dtype, 0, nullptr, -1};
   for (int kind : {ULSC_ALL_REDUCE, ULSC_REDUCE_SCATTER}) {
     desc.kind = kind;
     double best = 1e9;
@@ -271,10 +272,12 @@ int main(int argc, char **argv) {
   manifest.groups = {{}, {"dp"}, {last}};
   for (const MeshAxis &axis : manifest.mesh.axes)
     manifest.groups[0].push_back(axis.name);
-  manifest.collectiveSlots = 3;
+  Stage stage;
+  stage.collectiveSlots = 3;
   // Two pieces of a mebibyte in flight a slot.
-  manifest.stagingBytes = manifest.collectiveSlots * (int64_t(2) << 20);
-  std::vector<char> staging(manifest.stagingBytes);
+  stage.stagingBytes = stage.collectiveSlots * (int64_t(2) << 20);
+  manifest.stages = {stage};
+  std::vector<char> staging(stage.stagingBytes);
   communicator->createGroups(manifest, staging.data());
   if (argc > 1) {
     measure(*communicator, std::atoll(argv[1]));

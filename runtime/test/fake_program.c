@@ -38,8 +38,8 @@ static float *at(ulsc_context *context, int64_t offset) {
 static void reduce(ulsc_context *context, int group, int identifier, float *values, int64_t count,
                    int slot) {
   const int32_t dtype = ULSC_F32;
-  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, group,      1,
-                               &count,          &dtype,   identifier, NULL};
+  ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM,   group, 1, &count,
+                               &dtype,          identifier, NULL,  -1};
   void *buffer = values;
   ulsc_collective_start(context, &desc, &buffer, &buffer, slot);
   ulsc_collective_wait(context, slot);
@@ -49,8 +49,8 @@ static void reduce(ulsc_context *context, int group, int identifier, float *valu
 static float *gather(ulsc_context *context, int group, int identifier, float *chunk, int64_t count,
                      float *whole) {
   const int32_t dtype = ULSC_F32;
-  ulsc_collective_desc desc = {ULSC_ALL_GATHER, ULSC_SUM, group,      1,
-                               &count,          &dtype,   identifier, NULL};
+  ulsc_collective_desc desc = {ULSC_ALL_GATHER, ULSC_SUM,   group, 1, &count,
+                               &dtype,          identifier, NULL,  -1};
   void *input = chunk, *output = whole;
   if (!isFlat)
     return chunk;

@@ -1,4 +1,5 @@
-// Runs the hand-written programs of fake_program.c as a user would, on 1, 2 and 4 ranks.
+// Runs the hand-written programs of fake_program.c and fake_pipeline.c as a user would, on 1, 2 and
+// 4 ranks.
 #ifndef ULSC_RUNTIME_TEST_FAKE_RUN_H
 #define ULSC_RUNTIME_TEST_FAKE_RUN_H
 
@@ -11,7 +12,7 @@
 namespace ulsc::test {
 
 /// One test's folder and token file. A mesh is "2x1": dp = 2, tp = 1; "2x1-flat" has state in
-/// chunks.
+/// chunks, "2x1-pp" is fake_pipeline.c in two stages on one data rank each.
 class FakeRun : public testing::Test {
 protected:
   void SetUp() override;

@@ -13,7 +13,8 @@
 // summed over calls. A logical call may take several MPI functions one after the other (all-reduce:
 // exchange, then gather), each moving the whole payload, so it is the largest sum of any one
 // function. `wire_bytes` uses nccl-tests' factors: 2(n-1)/n of the payload for all-reduce, (n-1)/n
-// for the others, 1 for a message.
+// for the others, 1 for a message, which counts on the side that sends it and on the side that
+// receives it; where a logical call does both, as a permute does, the larger sum counts.
 #include "output.h"
 
 #include <mpi.h>
@@ -31,8 +32,10 @@ struct FunctionCount {
 
 struct LogicalCount {
   long calls = 0;
-  double wireBytes = 0;
+  double collectiveBytes = 0, sentBytes = 0, receivedBytes = 0; // on the wire
   std::map<std::string, FunctionCount> functions;
+
+  double wireBytes() const { return collectiveBytes + std::max(sentBytes, receivedBytes); }
 
   double bytes() const {
     double largest = 0;
@@ -47,12 +50,12 @@ LogicalCount outside;
 std::string current;
 bool isInside = false;
 
-void count(const char *function, double bytes, double wireBytes) {
+LogicalCount &count(const char *function, double bytes) {
   LogicalCount &logical = isInside ? counts[current] : outside;
   FunctionCount &entry = logical.functions[function];
   ++entry.calls;
   entry.bytes += bytes;
-  logical.wireBytes += wireBytes;
+  return logical;
 }
 
 int sizeOf(MPI_Comm communicator) {
@@ -62,9 +65,9 @@ int sizeOf(MPI_Comm communicator) {
 }
 
 double bytesOf(double elements, MPI_Datatype type) {
-  int size = 0;
-  PMPI_Type_size(type, &size);
-  return elements * size;
+  MPI_Count size = 0;
+  PMPI_Type_size_x(type, &size);
+  return elements * static_cast<double>(size);
 }
 
 double sum(const int *counts, MPI_Comm communicator) {
@@ -76,12 +79,19 @@ double sum(const int *counts, MPI_Comm communicator) {
 
 void countCollective(const char *function, double bytes, MPI_Comm communicator, double factor = 1) {
   double ranks = sizeOf(communicator);
-  count(function, bytes, factor * bytes * (ranks - 1) / ranks);
+  count(function, bytes).collectiveBytes += factor * bytes * (ranks - 1) / ranks;
+}
+
+void countSent(const char *function, double bytes) { count(function, bytes).sentBytes += bytes; }
+
+// What the receive has room for; the runtime refuses a message of another size.
+void countReceived(const char *function, double bytes) {
+  count(function, bytes).receivedBytes += bytes;
 }
 
 void writeCount(std::FILE *file, const LogicalCount &logical) {
   std::fprintf(file, "{\"calls\": %ld, \"bytes\": %.0f, \"wire_bytes\": %.17g, \"mpi\": {",
-               logical.calls, logical.bytes(), logical.wireBytes);
+               logical.calls, logical.bytes(), logical.wireBytes());
   const char *separator = "";
   for (const auto &entry : logical.functions) {
     std::fprintf(file, "%s\"%s\": {\"calls\": %ld, \"bytes\": %.0f}", separator,
@@ -212,14 +222,26 @@ int MPI_Bcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm) {
 }
 
 int MPI_Send(const void *buffer, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
-  count("MPI_Send", bytesOf(n, type), bytesOf(n, type));
+  countSent("MPI_Send", bytesOf(n, type));
   return PMPI_Send(buffer, n, type, to, tag, comm);
 }
 
 int MPI_Isend(const void *buffer, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm,
               MPI_Request *request) {
-  count("MPI_Isend", bytesOf(n, type), bytesOf(n, type));
+  countSent("MPI_Isend", bytesOf(n, type));
   return PMPI_Isend(buffer, n, type, to, tag, comm, request);
+}
+
+int MPI_Recv(void *buffer, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+             MPI_Status *status) {
+  countReceived("MPI_Recv", bytesOf(n, type));
+  return PMPI_Recv(buffer, n, type, from, tag, comm, status);
+}
+
+int MPI_Irecv(void *buffer, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+              MPI_Request *request) {
+  countReceived("MPI_Irecv", bytesOf(n, type));
+  return PMPI_Irecv(buffer, n, type, from, tag, comm, request);
 }
 
 } // extern "C"

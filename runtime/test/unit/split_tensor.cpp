@@ -8,7 +8,8 @@ using namespace ulsc::test;
 Manifest SplitTensor::manifest() const {
   Manifest result;
   result.mesh = mesh;
-  result.tensors = {tensor};
+  result.stages.resize(1);
+  result.stages[0].tensors = {tensor};
   return result;
 }
 
