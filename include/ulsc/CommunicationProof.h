@@ -51,7 +51,8 @@ struct Event {
 
 /// The communication of one rank of each stage, in program order. Empty if all is well, else what
 /// is wrong, with both sides named. A send counts as complete when its receive has started, a
-/// collective when all stages have.
+/// collective when all stages have come to their waits for it: a reduction's second half is made
+/// there.
 std::string checkCommunication(llvm::ArrayRef<std::vector<Event>> stages);
 
 } // namespace ulsc::proof

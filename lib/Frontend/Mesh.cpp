@@ -185,6 +185,13 @@ static bool applyOrder(Location location, MeshText &mesh, StringRef order) {
                         << "\" must name each axis of the mesh once, as in " << list;
     return false;
   }
+  for (auto &axis : llvm::drop_begin(ordered))
+    if (axis.first == "pp") {
+      emitError(location) << "the mesh order \"" << order
+                          << "\" has pp behind another axis; it comes first, for its ranks run "
+                             "different programs";
+      return false;
+    }
   mesh = std::move(ordered);
   return true;
 }

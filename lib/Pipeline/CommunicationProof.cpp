@@ -133,6 +133,8 @@ private:
   /// Where each stage is, and what it has started.
   struct Place {
     size_t next = 0, collectives = 0;
+    /// Collectives between stages whose waits it has come to.
+    size_t arrived = 0;
     std::map<int64_t, size_t> sent, received;
     /// By slot: the communication and its number on its channel, or among the collectives.
     std::map<int64_t, std::pair<const Communication *, size_t>> slots;
@@ -141,7 +143,7 @@ private:
   bool isComplete(const Communication &what, size_t number) {
     if (what.kind == Kind::Collective)
       return !what.joinsStages || std::all_of(places.begin(), places.end(), [&](const Place &place) {
-        return place.collectives > number;
+        return place.arrived > number;
       });
     Place &other = places[what.peer];
     return (what.kind == Kind::Send ? other.received : other.sent)[current] > number;
@@ -151,6 +153,8 @@ private:
     const Event &event = programs[current][place.next];
     if (!event.isStart) {
       auto it = place.slots.find(event.slot);
+      if (it->second.first->joinsStages && it->second.first->kind == Kind::Collective)
+        place.arrived = std::max(place.arrived, it->second.second + 1);
       if (!isComplete(*it->second.first, it->second.second))
         return false;
       place.slots.erase(it);

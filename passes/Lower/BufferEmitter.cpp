@@ -105,12 +105,8 @@ FailureOr<exec::FunctionOp> BufferEmitter::emitStep(uls::StepOp step) {
                                            StringAttr(), ArrayAttr(), ArrayAttr(), IntegerAttr(),
                                            builder.getUnitAttr(), DictionaryAttr());
   stage = dist::getStage(step);
-  if (stage >= 0) {
+  if (stage >= 0)
     function->setAttr(dist::DistDialect::kStageAttrName, builder.getI64IntegerAttr(stage));
-    for (auto mesh : state.module.getOps<dist::MeshOp>())
-      if (auto axis = mesh.getMesh().getAxisPosition(builder.getStringAttr("pp")))
-        function->setAttr("exec.stage_axis", builder.getI64IntegerAttr(*axis));
-  }
   target = builder.createBlock(&function.getBody());
   createPersistents();
   if (failed(emitOps(body)))

@@ -295,22 +295,19 @@ struct ConvertExecToLLVM : public ulsc::impl::ConvertExecToLLVMPassBase<ConvertE
       module->removeAttr("exec.manifest");
     }
     SmallVector<std::string> stages;
-    int64_t axis = 0;
     for (auto function : llvm::make_early_inc_range(module.getOps<exec::FunctionOp>())) {
-      if (dist::getStage(function) >= 0) {
+      if (dist::getStage(function) >= 0)
         stages.push_back(function.getSymName().str());
-        axis = function->getAttrOfType<IntegerAttr>("exec.stage_axis").getInt();
-      }
       if (failed(FunctionConverter(runtime, function).run()))
         return signalPassFailure();
     }
     if (!stages.empty())
-      createEntry(stages, axis);
+      createEntry(stages);
   }
 
-  /// The exported step of a pipelined program calls the one of this rank's stage, its coordinate
-  /// along mesh axis number `axis`.
-  void createEntry(ArrayRef<std::string> stages, int64_t axis) {
+  /// The exported step of a pipelined program calls the one of this rank's stage: `pp` is the
+  /// mesh's first axis.
+  void createEntry(ArrayRef<std::string> stages) {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     CodeBuilder code(builder, getOperation().getLoc());
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()), code.ptrType());
@@ -318,7 +315,7 @@ struct ConvertExecToLLVM : public ulsc::impl::ConvertExecToLLVMPassBase<ConvertE
     Value context = entry.addEntryBlock(builder)->getArgument(0);
     builder.setInsertionPointToStart(&entry.getBody().front());
     Value coordinate =
-        code.load(code.addressBytes(code.loadPointer(context, 1), exec::getCoordinateOffset(axis)),
+        code.load(code.addressBytes(code.loadPointer(context, 1), exec::getCoordinateOffset(0)),
                   code.i64(0), code.i64Type());
     for (auto [stage, name] : llvm::enumerate(stages)) {
       Value isOwn = LLVM::ICmpOp::create(builder, code.loc, LLVM::ICmpPredicate::eq, coordinate,

@@ -27,6 +27,7 @@ void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &option
   manager.addPass(createAssignBuffersPass({options.threads}));
   manager.addPass(createPlanMemoryPass({options.poison}));
   manager.addPass(createCheckPlanPass());
+  manager.addPass(createProveCommunicationPass());
 }
 
 namespace {
