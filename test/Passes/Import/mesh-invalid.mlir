@@ -1,5 +1,5 @@
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=pp=2,dp=2" 2>&1 | FileCheck %s --check-prefix=PP
-// PP: error: {{.*}}mesh axis pp (pipeline parallelism) is not supported yet; supported are dp and tp
+// PP: error: {{.*}}mesh axis pp (pipeline parallelism) is not supported yet; supported are dp, dp_replicate, dp_shard and tp
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=cp=2" 2>&1 | FileCheck %s --check-prefix=CP
 // CP: error: {{.*}}mesh axis cp (context parallelism) is not supported yet
 // RUN: not ulsc-opt %s --ulsc-annotate="mesh=sp=2" 2>&1 | FileCheck %s --check-prefix=SP
