@@ -102,8 +102,8 @@ static bool checkAxes(Location location, const MeshText &mesh) {
     }
     for (const KnownAxis &known : kCanonical)
       if (known.name == name && !known.later.empty() && axis.second != 1) {
-        emitError(location) << "mesh axis " << name << " (" << known.later
-                            << ") is not supported yet; supported are pp, dp and tp";
+                            << ") is not supported yet; supported are pp, dp, dp_replicate, dp_shard "
+                               "and tp";
         isLegal = false;
       }
     for (auto &other : ArrayRef(mesh).take_front(i))

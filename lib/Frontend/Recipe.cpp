@@ -289,7 +289,8 @@ bool Resolver::checkMeshIsUsed() {
       continue;
     isUsed = false;
     std::string fix = name == "dp"              ? "add ddp to the strategy"
-                      : name.starts_with("dp_") ? "add hsdp to the strategy"
+                      : name.starts_with("dp_") ? "add hsdp to the strategy, as in --mesh "
+                                                  "dp_replicate=2,dp_shard=2 --strategy hsdp"
                       : name == "tp"            ? "add tp to the strategy"
                                                 : "add a rule for it to a recipe";
     StringRef known = findMeantAxis(name);

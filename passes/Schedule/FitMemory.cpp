@@ -80,13 +80,17 @@ private:
     return !fit.chosen || other.recomputedUs < fit.chosen->recomputedUs;
   }
 
-  RecomputePolicy makeFull(int64_t price, int64_t group, int64_t layers) {
+  /// A price of a cut, or none for what the kinds by default choose.
+  using Price = std::optional<int64_t>;
+
+  RecomputePolicy makeFull(Price price, int64_t group, int64_t layers) {
     RecomputePolicy policy;
     policy.isFull = true;
     policy.group = group;
     if (layers < numLayers)
       policy.layers = layers;
-    policy.setPrice(price);
+    if (price)
+      policy.setPrice(*price);
     return policy;
   }
 
@@ -96,20 +100,26 @@ private:
     return attempt(none);
   }
 
-  /// Cuts for runs of layers: planning takes as long as there are layers.
-  SmallVector<int64_t> getPricesOfLayers() {
+  /// Cuts for runs of layers: planning takes as long as there are layers. The one that `full` alone
+  /// makes is always among them.
+  SmallVector<Price> getPricesOfLayers() {
     constexpr size_t few = 4;
-    if (numLayers <= kFewLayers || prices.size() <= few)
-      return prices;
-    SmallVector<int64_t> sample;
+    SmallVector<Price> sample{std::nullopt};
+    if (numLayers <= kFewLayers || prices.size() <= few) {
+      sample.append(prices.begin(), prices.end());
+      return sample;
+    }
     for (size_t i = 0; i < few; ++i)
       sample.push_back(prices[i * (prices.size() - 1) / (few - 1)]);
     return sample;
   }
 
   /// Cuts of the blocks, from the one that runs nothing again: the first that fits is the cheapest.
+  /// What `selective` alone makes lies beside them.
   LogicalResult tryCuts() {
     FailureOr<bool> fits = tryNone();
+    if (succeeded(fits) && !*fits && failed(attempt(RecomputePolicy())))
+      return failure();
     for (int64_t price : prices) {
       if (failed(fits))
         return failure();
@@ -127,7 +137,7 @@ private:
   LogicalResult tryLayers() {
     if (numLayers == 0)
       return success();
-    for (int64_t price : getPricesOfLayers()) {
+    for (Price price : getPricesOfLayers()) {
       RecomputePolicy least = makeFull(price, 1, 1);
       if (failed(attempt(least)))
         return failure();
@@ -137,7 +147,7 @@ private:
     return success();
   }
 
-  LogicalResult tryLayers(int64_t price) {
+  LogicalResult tryLayers(Price price) {
     int64_t low = 0, high = numLayers; // too few; enough
     FailureOr<bool> fits = attempt(makeFull(price, 1, high));
     if (failed(fits) || !*fits)
@@ -155,8 +165,8 @@ private:
   /// Groups keep fewer inputs and more of what a group's layers leave. A plan need not fall with
   /// either number: few layers are tried in every way.
   LogicalResult tryGroups() {
-    SmallVector<int64_t> sample = getPricesOfLayers();
-    for (int64_t price : llvm::reverse(sample))
+    SmallVector<Price> sample = getPricesOfLayers();
+    for (Price price : llvm::reverse(sample))
       for (int64_t group = 1; group <= numLayers; group += numLayers > 2 * kFewLayers ? group : 1) {
         int64_t least = numLayers <= kFewLayers ? 1 : numLayers;
         for (int64_t layers = numLayers; layers >= least; --layers)

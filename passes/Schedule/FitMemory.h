@@ -40,9 +40,10 @@ struct MemoryFit {
 
 /// Looks for the policy with the least time predicted for recomputation whose peak is at most
 /// `limit`. `module` is at stage `local`. Every cut on the lower convex hull of bytes and time is a
-/// candidate; so are these cuts (of a model with more than a few layers, four of them) with the
-/// first few or all layers run forward again, one by one or in groups; and before nothing is found
-/// to fit, other cuts of the layers' block. Fails where planning fails.
+/// candidate; so are what `selective` and `full` alone make, and these cuts (of a model with more
+/// than a few layers, four of them) with the first few or all layers run forward again, one by one
+/// or in groups; and before nothing is found to fit, other cuts of the layers' block. Fails where
+/// planning fails.
 mlir::FailureOr<MemoryFit> fitMemory(mlir::ModuleOp module, int64_t limit, PlanPolicy plan);
 
 /// Prices of a MiB (`RecomputePolicy::price`), rising, at which each another cut is the cheapest,

@@ -51,11 +51,12 @@ void printHeader(const Manifest &manifest, const std::string &threads) {
               manifest.optimizer.c_str());
   std::printf("mesh     %s (%lld rank%s)\n", manifest.mesh.text().c_str(),
               static_cast<long long>(manifest.mesh.ranks()), manifest.mesh.ranks() == 1 ? "" : "s");
-  std::printf("batch    %lld sequences of %lld tokens = micro-batch %lld x %lld microbatches x "
-              "%lld data ranks\n",
+  std::printf("batch    %lld sequences of %lld tokens = micro-batch %lld x %lld microbatch%s x "
+              "%lld data rank%s\n",
               static_cast<long long>(batch.global), static_cast<long long>(batch.seq),
               static_cast<long long>(batch.micro), static_cast<long long>(batch.microbatches),
-              static_cast<long long>(dataRanks));
+              batch.microbatches == 1 ? "" : "es", static_cast<long long>(dataRanks),
+              dataRanks == 1 ? "" : "s");
   std::printf("threads  %s\n", threads.c_str());
   for (size_t stage = 0; stage < manifest.stages.size(); ++stage) {
     std::string of = manifest.stages.size() > 1 ? concat(" of stage ", stage) : "";

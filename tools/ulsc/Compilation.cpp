@@ -58,6 +58,9 @@ static void printDiagnostic(Diagnostic &diagnostic) {
 }
 
 void Compilation::handle(Diagnostic &diagnostic) {
+  // A plan beside the one that was asked for is made or not; the one asked for tells what is wrong.
+  if (purpose == Purpose::Plan)
+    return;
   if (diagnostic.getSeverity() == DiagnosticSeverity::Remark && !showsRemarks)
     ++hiddenRemarks;
   else
@@ -80,7 +83,9 @@ Compilation::~Compilation() = default;
 
 bool Compilation::loadPlugins() {
   registerAllDialects(registry);
-  registerAllPasses();
+  // A command may compile more than once.
+  static const bool isRegistered = (registerAllPasses(), true);
+  (void)isRegistered;
   bool isLegal = true;
   for (const std::string &path : arguments.getAll("load-pass-plugin")) {
     auto plugin = PassPlugin::load(path);
@@ -282,9 +287,10 @@ bool Compilation::readBatch() {
   importOptions.dataRanks = ranks;
   AxisNames axes = recipe.getDataAxes();
   importOptions.dataAxes.assign(axes.begin(), axes.end());
-  llvm::errs() << "batch " << *batch << " = micro-batch " << *micro << " × " << *count
-               << (*count == 1 ? " microbatch × " : " microbatches × ") << ranks
-               << (ranks == 1 ? " data rank\n" : " data ranks\n");
+  if (purpose == Purpose::Step)
+    llvm::errs() << "batch " << *batch << " = micro-batch " << *micro << " × " << *count
+                 << (*count == 1 ? " microbatch × " : " microbatches × ") << ranks
+                 << (ranks == 1 ? " data rank\n" : " data ranks\n");
   return true;
 }
 

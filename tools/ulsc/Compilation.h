@@ -21,9 +21,9 @@ namespace ulsc::tool {
 /// Options of what is compiled, which `compile` and `explain` share.
 llvm::ArrayRef<OptionSpec> getModelOptions();
 
-/// What a compilation is for: a step, or only the model and how its parameters lie. That needs no
-/// batch and no sequence, and says nothing on the way.
-enum class Purpose { Step, Parameters };
+/// What a compilation is for: a step; its plan, which says nothing on the way; or only the model
+/// and how its parameters lie, which needs no batch and no sequence and says nothing, too.
+enum class Purpose { Step, Plan, Parameters };
 
 /// From the command line to the module of a stage.
 class Compilation {

@@ -164,6 +164,37 @@ static memory::Dtype getStoredDtype(ModuleOp module) {
   return memory::Dtype::F32;
 }
 
+/// The largest rank of the plan with another strategy of data parallelism beside what `own` names;
+/// nothing where that can't be compiled.
+static std::optional<Remedy> planStrategy(const Arguments &asked, const MemoryMesh &mesh,
+                                          StringRef own, const memory::StateStrategy &strategy) {
+  // Strategies divide over dp; a recipe's own storage is not to be replaced.
+  if (asked.has("recipe") || mesh.getSize("dp") < 2)
+    return std::nullopt;
+  std::string full = strategy.name.str();
+  SmallVector<StringRef> names;
+  own.split(names, '+', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef name : names)
+    if (!memory::findStateStrategy(name))
+      full += ("+" + name).str();
+  Arguments arguments(asked);
+  arguments.set("strategy", full);
+  arguments.erase("dump-dir");
+  Compilation compilation(arguments, /*showsRemarks=*/false, Purpose::Plan);
+  if (!compilation.prepare() || failed(compilation.run("exec")))
+    return std::nullopt;
+  Remedy remedy{full, 0};
+  for (const memory::RankMemory &rank : memory::readPlan(compilation.getModule()))
+    remedy.total = std::max(remedy.total, rank.total);
+  return remedy;
+}
+
+static int64_t getMicroBatch(ModuleOp module) {
+  auto batch = module->getAttrOfType<DictionaryAttr>(uls::UlsDialect::kBatchAttrName);
+  auto micro = batch ? batch.getAs<IntegerAttr>("micro") : IntegerAttr();
+  return micro ? micro.getInt() : 1;
+}
+
 /// The plan that the compiler makes, exactly.
 static int runPlan(const Arguments &arguments, const MemoryRequest &request, MemoryOutput &output) {
   Compilation compilation(arguments, /*showsRemarks=*/false);
@@ -193,7 +224,10 @@ static int runPlan(const Arguments &arguments, const MemoryRequest &request, Mem
   memory::StateStrategy divided{"", getStage(storage)};
   compiled.strategy = &divided;
   printFormula(output, request, subject, storage, *largest, compiled.dtypes.stored);
-  printFit(output, compiled, subject, *largest, getLastingState(*largest));
+  printFit(output, compiled, subject, *largest, getMicroBatch(module),
+           [&](const memory::StateStrategy &other) {
+             return planStrategy(arguments, subject.mesh, strategy, other);
+           });
   return 0;
 }
 
@@ -202,6 +236,16 @@ static int runModel(const Arguments &arguments, const MemoryRequest &request,
   std::string reason = request.findsDevices     ? "--min-devices is about the state"
                        : request.comparesDtypes ? "--compare-dtype is about the state"
                                                 : findWhyStateOnly(arguments, request);
+  bool isLegal = true;
+  if (!reason.empty())
+    for (StringRef name : {"memory-limit", "recompute", "reshard-after-forward"})
+      if (arguments.has(name))
+        isLegal = !reportUsageError("--" + name +
+                                    " is about activations, temporaries and communication, which "
+                                    "are not told: " +
+                                    reason);
+  if (!isLegal)
+    return 2;
   return reason.empty() ? runPlan(arguments, request, output)
                         : runModelState(arguments, request, reason, output);
 }

@@ -78,11 +78,15 @@ private:
 } // namespace
 
 static constexpr MemoryRow kRows[] = {
-    {"parameters", "divide the model over more devices (a larger tp)"},
-    {"gradients", "divide the model over more devices (a larger tp)"},
-    {"optimizer", "divide the model over more devices (a larger tp), or use --optimizer sgd"},
+    {"parameters",
+     "divide them over data ranks (--strategy zero3) or the model over more devices (a "
+     "larger tp)"},
+    {"gradients", "divide them over data ranks (--strategy zero2 or zero3) or the model over more "
+                  "devices (a larger tp)"},
+    {"optimizer", "divide it over data ranks (--strategy zero1, zero2 or zero3) or the model over "
+                  "more devices (a larger tp), or use --optimizer sgd"},
     {"communication", "divide the model over more devices (a larger tp)"},
-    {"activations", "use a smaller --micro-batch, a shorter --seq or a larger tp"},
+    {"activations", "use a smaller --micro-batch, a shorter --seq, a larger tp, or sp beside tp"},
     {"temporaries", "use a smaller --micro-batch, a shorter --seq or a larger tp"},
 };
 

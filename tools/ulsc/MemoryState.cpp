@@ -126,30 +126,39 @@ static std::string describeCopies(const MemoryMesh &mesh, llvm::ArrayRef<std::st
   return text;
 }
 
-/// The first of the stronger strategies with which a rank fits whose state is divided so and that
-/// has `rest` beside it, else the one that takes least. Null where none takes less than `most`.
-static const memory::StateStrategy *findRemedy(const MemoryRequest &request,
-                                               const StateSubject &subject, int64_t rest,
-                                               int64_t most, int64_t &total) {
-  const memory::StateStrategy *remedy = nullptr;
-  total = most;
+/// The first of the stronger strategies with which a rank fits, else the one that takes least;
+/// nothing where none takes less than `most`.
+static std::optional<Remedy> findRemedy(const MemoryRequest &request, int64_t most,
+                                        MeasureStrategy measure) {
+  std::optional<Remedy> best;
   for (const memory::StateStrategy &strategy : memory::getStateStrategies()) {
-    if (strategy.isHybrid || strategy.stage < getStrategy(request).stage)
+    const memory::StateStrategy &own = getStrategy(request);
+    bool isStronger = strategy.stage > own.stage || (strategy.stage == own.stage && own.isHybrid);
+    if (strategy.isHybrid || !isStronger)
       continue;
-    int64_t bytes = rest + computeState(subject, request.dtypes, strategy).total;
-    if (bytes >= total)
+    std::optional<Remedy> remedy = measure(strategy);
+    if (!remedy || remedy->total >= (best ? best->total : most))
       continue;
-    remedy = &strategy;
-    total = bytes;
-    if (bytes <= *request.deviceMemory)
+    best = remedy;
+    if (best->total <= *request.deviceMemory)
       break;
   }
-  return remedy;
+  return best;
+}
+
+/// What else makes a plan smaller.
+static std::string adviseOnPlan(const memory::Row &row, int64_t memory, int64_t microBatch) {
+  std::string advice = "--memory-limit " + std::to_string(memory) +
+                       " has the compiler look for what to compute again so that it fits";
+  if (!row.parts.empty())
+    return advice + "; more devices, divided by zero3 or tp, make the state smaller";
+  return advice + "; " + (microBatch > 1 ? "a smaller micro-batch, " : "") +
+         "shorter sequences, a larger tp, or sp beside tp make activations smaller";
 }
 
 void ulsc::tool::printFit(MemoryOutput &output, const MemoryRequest &request,
                           const StateSubject &subject, const memory::RankMemory &rank,
-                          int64_t state) {
+                          int64_t microBatch, MeasureStrategy measure) {
   if (!request.deviceMemory)
     return;
   int64_t memory = *request.deviceMemory, margin = memory - rank.total;
@@ -174,15 +183,17 @@ void ulsc::tool::printFit(MemoryOutput &output, const MemoryRequest &request,
   output.print((margin < 0 ? "to blame: " : "largest: ") + culprit);
   if (margin >= 0)
     return;
-  int64_t total = 0;
-  if (const memory::StateStrategy *remedy =
-          findRemedy(request, subject, rank.total - state, rank.total, total))
-    output.print("on the same mesh " + remedy->name + " would take " +
-                 (state < rank.total ? "about " : "") + formatDecimalBytes(total) +
-                 (total <= memory ? ", which fits" : ", which is still too much"));
-  else if (row.parts.empty())
-    output.print("a smaller micro-batch, shorter sequences or a larger tp make it smaller");
-  else
+  std::optional<Remedy> remedy = findRemedy(request, rank.total, measure);
+  bool isEnough = remedy && remedy->total <= memory;
+  if (remedy)
+    output.print("on the same mesh --strategy " + remedy->strategy + " takes " +
+                 formatDecimalBytes(remedy->total) +
+                 (isEnough ? ", which fits" : ", which is still too much"));
+  if (isEnough)
+    return;
+  if (microBatch > 0)
+    output.print(adviseOnPlan(row, memory, microBatch));
+  else if (!remedy)
     output.print("more devices, divided by zero3 or tp, make it smaller");
 }
 
@@ -341,6 +352,12 @@ void ulsc::tool::printState(MemoryOutput &output, const MemoryRequest &request,
     output.print("strategy " + names);
     memory::RankMemory rank = computeState(subject, request.dtypes, *request.strategy);
     output.print(rank, "state");
-    printFit(output, request, subject, rank, rank.total);
+    printFit(output, request, subject, rank, /*microBatch=*/0,
+             [&](const memory::StateStrategy &strategy) -> std::optional<Remedy> {
+               std::string full = strategy.name.str();
+               for (const std::string &other : request.otherStrategies)
+                 full += "+" + other;
+               return Remedy{full, computeState(subject, request.dtypes, strategy).total};
+             });
   }
 }

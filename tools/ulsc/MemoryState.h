@@ -31,10 +31,19 @@ memory::RankMemory computeState(const StateSubject &subject, const memory::State
 /// Model, mesh, dtypes and bytes per parameter.
 void printSubject(MemoryOutput &output, const MemoryRequest &request, const StateSubject &subject);
 
-/// Whether `rank` fits --device-memory, by how much, what to blame, and what of the strategies
-/// would help; `state` of its bytes are what these divide. Nothing without --device-memory.
+/// What a rank takes with another strategy of data parallelism, and that strategy in full.
+struct Remedy {
+  std::string strategy;
+  int64_t total = 0;
+};
+using MeasureStrategy =
+    llvm::function_ref<std::optional<Remedy>(const memory::StateStrategy &strategy)>;
+
+/// Whether `rank` fits --device-memory, by how much, what to blame, and what of the stronger
+/// strategies, as `measure` tells them, helps. `microBatch` is that of a plan, 0 by formula.
+/// Nothing without --device-memory.
 void printFit(MemoryOutput &output, const MemoryRequest &request, const StateSubject &subject,
-              const memory::RankMemory &rank, int64_t state);
+              const memory::RankMemory &rank, int64_t microBatch, MeasureStrategy measure);
 
 /// The answer by formula alone: of one strategy, a table of all, of dtypes or of the fewest
 /// devices.

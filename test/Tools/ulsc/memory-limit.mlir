@@ -18,9 +18,9 @@
 
 // What can't be met names the row and a way out.
 // RUN: not ulsc compile %S/../../golden/llama --seq 32 --batch 16 --microbatches 2 --mesh dp=2,tp=2 --memory-limit 400kB --emit=exec 2>&1 | FileCheck %s --check-prefix=GRADIENTS
-// GRADIENTS: error: --memory-limit 400000 can't be met: what lasts between steps takes {{[0-9]+}} bytes alone, and with activations the peak is {{[0-9]+}} bytes (--recompute full:{{.*}}), and its row gradients makes it impossible: parameters 238.85 kB, gradients 238.85 kB, {{.*}}; divide the model over more devices (a larger tp)
+// GRADIENTS: error: --memory-limit 400000 can't be met: what lasts between steps takes {{[0-9]+}} bytes alone, and with activations the peak is {{[0-9]+}} bytes (--recompute full:{{.*}}), and its row gradients makes it impossible: parameters 238.85 kB, gradients 238.85 kB, {{.*}}; divide them over data ranks (--strategy zero2 or zero3) or the model over more devices (a larger tp)
 // RUN: not ulsc compile %S/../../golden/llama --seq 32 --batch 16 --microbatches 2 --mesh dp=2,tp=2 --memory-limit 1.4MB --emit=exec 2>&1 | FileCheck %s --check-prefix=ACTIVATIONS
-// ACTIVATIONS: error: --memory-limit 1400000 can't be met: {{.*}} its row activations makes it impossible: {{.*}}; use a smaller --micro-batch, a shorter --seq or a larger tp
+// ACTIVATIONS: error: --memory-limit 1400000 can't be met: {{.*}} its row activations makes it impossible: {{.*}}; use a smaller --micro-batch, a shorter --seq, a larger tp, or sp beside tp
 // RUN: not ulsc compile %S/../../golden/llama --seq 32 --batch 16 --microbatches 2 --mesh dp=2,tp=2 --recompute none --memory-limit 2.1MB --emit=exec 2>&1 | FileCheck %s --check-prefix=GIVEN
 // GIVEN: error: --memory-limit 2100000 can't be met: the peak is {{[0-9]+}} bytes (--recompute none), and its row {{[a-z]+}} makes it impossible: {{.*}}; leave out --recompute to have it chosen, or use
 

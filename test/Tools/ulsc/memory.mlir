@@ -32,7 +32,7 @@
 // HSDP: state {{ *}}35,000,000,000 B
 // HSDP: device memory 34,359,738,368 B (34.36 GB): 640.26 MB too much
 // HSDP: to blame: moments 17.5 GB, sharded over dp_shard, copied along dp_replicate
-// HSDP: on the same mesh zero3 would take 17.5 GB, which fits
+// HSDP: on the same mesh --strategy zero3 takes 17.5 GB, which fits
 // RUN: ulsc memory --params 10 --mesh dp=4,tp=3 --strategy fsdp+tp | FileCheck %s --check-prefix=PADDING
 // PADDING: strategy zero3+tp
 // PADDING: moments {{ *}}8 B
@@ -89,7 +89,15 @@
 // EXACT: state in the plan 507,887,616 B, by the formula 507,887,616 B
 // EXACT: device memory 500,000,000 B (500 MB): {{.*}} too much
 // EXACT: to blame: optimizer 253.94 MB, sharded over tp, copied along dp
-// EXACT: on the same mesh zero1 would take about {{.*}} MB, which fits
+// EXACT: on the same mesh --strategy zero1+tp takes {{.*}} MB, which fits
+// A stronger strategy that is not enough, and what else helps; what is told of plans alone needs one.
+// RUN: ulsc memory %S/../../../examples/llama-small --mesh dp=2,tp=2 --seq 128 --batch 16 --device-memory 3MB 2>/dev/null | FileCheck %s --check-prefix=TIGHT
+// TIGHT: device memory 3,000,000 B (3 MB): {{.*}} too much
+// TIGHT: on the same mesh --strategy zero{{[123]}}+tp takes {{.*}} MB, which is still too much
+// TIGHT: --memory-limit 3000000 has the compiler look for what to compute again so that it fits; a smaller micro-batch, shorter sequences, a larger tp, or sp beside tp make activations smaller
+// RUN: not ulsc memory %S/../../../examples/llama-small --mesh dp=2 --memory-limit 30MB --recompute full 2>&1 | FileCheck %s --check-prefix=NOPLAN
+// NOPLAN: error: --memory-limit is about activations, temporaries and communication, which are not told: they need --seq N and --batch N
+// NOPLAN: error: --recompute is about activations
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t.json
 // JSON: "blame": {
 // JSON: "fits": false

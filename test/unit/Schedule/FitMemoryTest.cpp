@@ -264,6 +264,25 @@ TEST_P(FitMemory, NeverExceedsAndPaysNoMoreThanItMust) {
   EXPECT_GT(last, 0);
 }
 
+/// More layers than every way to run them again is tried for: what a policy that has a name fits is
+/// fitted.
+TEST(FitMemoryOfManyLayers, RefusesNoNamedPolicy) {
+  OwningOpRef<ModuleOp> model = makeModel(kLayers[1].body, 6);
+  auto planModel = [&](const std::string &policy) { return plan(*model, policy); };
+  for (const char *policy : {"none", "selective:norm,act,gather", "selective:attn,norm,act,gather",
+                             "full", "full:layers=3", "full:group=2"}) {
+    std::string problem;
+    std::string text = RecomputePolicy::parse(policy, problem)->str();
+    FailureOr<PlannedPolicy> named = planModel(text);
+    ASSERT_TRUE(succeeded(named)) << policy;
+    FailureOr<MemoryFit> found = fitMemory(*model, named->peakBytes, planModel);
+    ASSERT_TRUE(succeeded(found)) << policy;
+    EXPECT_TRUE(found->chosen) << policy << " takes " << named->peakBytes
+                               << ", but the smallest is " << found->smallest.peakBytes << " with "
+                               << found->smallest.policy;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, FitMemory,
                          testing::Values(std::tuple(0, 1), std::tuple(0, 3), std::tuple(1, 1)),
                          [](const testing::TestParamInfo<std::tuple<int, int>> &info) {
