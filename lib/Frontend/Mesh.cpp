@@ -102,8 +102,9 @@ static bool checkAxes(Location location, const MeshText &mesh) {
     }
     for (const KnownAxis &known : kCanonical)
       if (known.name == name && !known.later.empty() && axis.second != 1) {
-                            << ") is not supported yet; supported are pp, dp, dp_replicate, dp_shard "
-                               "and tp";
+        emitError(location)
+            << "mesh axis " << name << " (" << known.later
+            << ") is not supported yet; supported are pp, dp, dp_replicate, dp_shard and tp";
         isLegal = false;
       }
     for (auto &other : ArrayRef(mesh).take_front(i))

@@ -157,7 +157,7 @@ FailureOr<PlannedPolicy> plan(ModuleOp module, const std::string &policy) {
   if (failed(runPasses(*copy, "ulsc-lower-pipeline")))
     return failure();
   return plans[{module, policy}] =
-             PlannedPolicy{policy, *report::makeMemory(*copy).getInteger("peak"), 0, us};
+             PlannedPolicy{policy, *report::makeMemory(*copy)[0].getAsObject()->getInteger("peak"), 0, us};
 }
 
 uls::BlockOp getLayer(ModuleOp module) { return module.lookupSymbol<uls::BlockOp>("layer"); }
