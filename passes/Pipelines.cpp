@@ -19,10 +19,10 @@ using namespace ulsc;
 
 ArrayRef<Stage> ulsc::getStages() {
   static const Stage stages[] = {
-      {"graph", "ulsc-graph-pipeline"},        {"train", "ulsc-train-pipeline"},
-      {"sharded", "ulsc-shard-pipeline"},      {"staged", "ulsc-stage-pipeline"},
-      {"local", "ulsc-partition-pipeline"},    {"scheduled", "ulsc-schedule-pipeline"},
-      {"exec", "ulsc-lower-pipeline"},         {"llvm", "ulsc-cpu-pipeline"},
+      {"graph", "ulsc-graph-pipeline"},     {"train", "ulsc-train-pipeline"},
+      {"sharded", "ulsc-shard-pipeline"},   {"staged", "ulsc-stage-pipeline"},
+      {"local", "ulsc-partition-pipeline"}, {"scheduled", "ulsc-schedule-pipeline"},
+      {"exec", "ulsc-lower-pipeline"},      {"llvm", "ulsc-cpu-pipeline"},
   };
   return stages;
 }

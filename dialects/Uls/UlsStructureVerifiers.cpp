@@ -183,8 +183,7 @@ LogicalResult BackwardOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!block.isJoint())
     return emitOpError() << "calls the backward part of " << getCalleeAttr()
                          << ", which is not joint";
-  SmallVector<Type> cotangents(
-      block.getArgumentTypes().drop_front(block.getNumPrimalArguments()));
+  SmallVector<Type> cotangents(block.getArgumentTypes().drop_front(block.getNumPrimalArguments()));
   if (isSecondHalf())
     cotangents.clear();
   if (failed(expectTypes(*this, getCotangents().getTypes(), cotangents, "cotangent")))

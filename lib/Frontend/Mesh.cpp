@@ -29,12 +29,8 @@ struct KnownAxis {
 
 /// Outermost to innermost, so that the ranks of a `tp` group are neighbours. Names of a user's own
 /// go before `tp`.
-static const KnownAxis kCanonical[] = {{"pp", ""},
-                                       {"dp_replicate", ""},
-                                       {"dp_shard", ""},
-                                       {"dp", ""},
-                                       {"cp", "context parallelism"},
-                                       {"tp", ""}};
+static const KnownAxis kCanonical[] = {{"pp", ""}, {"dp_replicate", ""},          {"dp_shard", ""},
+                                       {"dp", ""}, {"cp", "context parallelism"}, {"tp", ""}};
 static constexpr unsigned kPlaceOfOthers = 5;
 static constexpr int64_t kMaxDevices = int64_t(1) << 24;
 

@@ -29,8 +29,7 @@ static const Preset kPresets[] = {
 #include "lib/Frontend/Presets.inc"
 };
 
-static const LaterStrategy kLater[] = {
-    {"cp", "context parallelism"}, {"ep", "expert parallelism"}};
+static const LaterStrategy kLater[] = {{"cp", "context parallelism"}, {"ep", "expert parallelism"}};
 
 /// Another name of zero3.
 static constexpr StringLiteral kFsdp = "fsdp";
@@ -55,8 +54,9 @@ std::optional<JsonFile> ulsc::frontend::loadPreset(Location location, StringRef 
       return std::nullopt;
     }
   if (name == "pp") {
-    emitError(location) << "strategy pp: stages come from the mesh axis pp, as in --mesh pp=2; leave "
-                           "pp out of the strategy";
+    emitError(location)
+        << "strategy pp: stages come from the mesh axis pp, as in --mesh pp=2; leave "
+           "pp out of the strategy";
     return std::nullopt;
   }
   if (name.empty()) {

@@ -255,7 +255,8 @@ bool Resolver::checkAxisNames(Location where, StringRef what, AxisNames &axes) {
   if (!checkRepeats(where, what, axes))
     return false;
   if (llvm::is_contained(axes, "pp")) {
-    emitError(where) << what << " names the mesh axis pp, whose ranks hold different layers and cut "
+    emitError(where) << what
+                     << " names the mesh axis pp, whose ranks hold different layers and cut "
                         "no tensor; take another axis";
     return false;
   }

@@ -21,8 +21,7 @@ bool interpreter::isBetweenStages(dist::CollectiveOpInterface op) {
 }
 
 int64_t StageRunner::getPartner(int64_t rank, int64_t stage) const {
-  SmallVector<StringAttr> axis = {
-      StringAttr::get(machine.getModule().getContext(), kAxis)};
+  SmallVector<StringAttr> axis = {StringAttr::get(machine.getModule().getContext(), kAxis)};
   return machine.getMesh().getGroup(rank, axis)[stage];
 }
 
@@ -76,9 +75,9 @@ LogicalResult StageRunner::receive(dist::WaitOp op, dist::ReceiveOp receive, Eva
     for (int64_t rank : machine.getActiveRanks()) {
       const Tensor &tensor = value.getTensor(getPartner(rank, receive.getPeer()));
       if (tensor.getShape() != cast<RankedTensorType>(result.getType()).getShape())
-        return receive.emitOpError() << "receives " << result.getType()
-                                     << ", which is not what stage " << receive.getPeer()
-                                     << " sends at " << dist::describeLocation(source->getLoc());
+        return receive.emitOpError()
+               << "receives " << result.getType() << ", which is not what stage "
+               << receive.getPeer() << " sends at " << dist::describeLocation(source->getLoc());
       e.set(result, rank, tensor);
     }
   return success();
@@ -172,9 +171,8 @@ LogicalResult StageRunner::run(ArrayRef<uls::StepOp> steps,
 
 LogicalResult Interpreter::runStages(const Tensor &tokens, const Tensor &targets) {
   SmallVector<uls::StepOp> steps(module.getOps<uls::StepOp>());
-  llvm::sort(steps, [](uls::StepOp a, uls::StepOp b) {
-    return dist::getStage(a) < dist::getStage(b);
-  });
+  llvm::sort(steps,
+             [](uls::StepOp a, uls::StepOp b) { return dist::getStage(a) < dist::getStage(b); });
   std::vector<SmallVector<RuntimeValue>> arguments;
   for (uls::StepOp step : steps) {
     FailureOr<SmallVector<RuntimeValue>> values = distributeInputs(step, tokens, targets);
@@ -194,9 +192,9 @@ LogicalResult Interpreter::runStages(const Tensor &tokens, const Tensor &targets
 int64_t Interpreter::getHolder(Operation *parameter, int64_t rank) {
   if (auto state = dyn_cast<uls::StateOp>(parameter))
     parameter = symbols.lookup(state.getParameter());
-  auto held = parameter ? parameter->getAttrOfType<DenseI64ArrayAttr>(
-                              dist::DistDialect::kStagesAttrName)
-                        : DenseI64ArrayAttr();
+  auto held = parameter
+                  ? parameter->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kStagesAttrName)
+                  : DenseI64ArrayAttr();
   if (!held || held.empty() || !partitioned)
     return rank;
   SmallVector<StringAttr> axis = {StringAttr::get(module.getContext(), kAxis)};

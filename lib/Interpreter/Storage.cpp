@@ -172,8 +172,8 @@ LogicalResult Interpreter::collectStepResult(uls::StepOp step, StepResult &resul
     SmallVector<Tensor> ranks;
     for (int64_t rank = 0; rank < numRanks; ++rank)
       ranks.push_back(entry.second.getTensor(getHolder(stored.op, rank)));
-    FailureOr<Tensor> value = collect(step, RuntimeValue::get(ranks), sharding,
-                                      stored.type.getShape(), entry.first());
+    FailureOr<Tensor> value =
+        collect(step, RuntimeValue::get(ranks), sharding, stored.type.getShape(), entry.first());
     if (failed(value))
       return failure();
     result.gradients[entry.first().str()] = *value;

@@ -138,7 +138,9 @@ public:
 
 private:
   /// Alike on all ranks, as what an update depends on has to be.
-  bool isZero(Value condition) const { return e.get(condition, e.interpreter.getActiveRanks().front()).getAsDouble(0) == 0; }
+  bool isZero(Value condition) const {
+    return e.get(condition, e.interpreter.getActiveRanks().front()).getAsDouble(0) == 0;
+  }
 
   /// Nothing is written; a result is the stored value of what was.
   LogicalResult keep(unsigned index, StringRef parameter, ArrayRef<RuntimeValue> arguments) {

@@ -94,18 +94,19 @@ private:
       std::string from = stageText(channel.first), to = stageText(channel.second);
       for (size_t i = 0; i < std::max(sent.size(), list.size()); ++i) {
         if (i >= list.size())
-          return fail(from + "'s " + describe(*sent[i]) + " for " + to + " is never received: " + to +
-                      " receives " + std::to_string(list.size()) + " of its " +
-                      std::to_string(sent.size()) + " sends");
+          return fail(from + "'s " + describe(*sent[i]) + " for " + to +
+                      " is never received: " + to + " receives " + std::to_string(list.size()) +
+                      " of its " + std::to_string(sent.size()) + " sends");
         if (i >= sent.size())
-          return fail(to + "'s " + describe(*list[i]) + " from " + from + " is never sent: " + from +
-                      " sends " + std::to_string(sent.size()) + " of its " +
-                      std::to_string(list.size()) + " receives");
-        bool isOfOther = sent[i]->chunk != list[i]->chunk || sent[i]->microbatch != list[i]->microbatch;
+          return fail(to + "'s " + describe(*list[i]) + " from " + from +
+                      " is never sent: " + from + " sends " + std::to_string(sent.size()) +
+                      " of its " + std::to_string(list.size()) + " receives");
+        bool isOfOther =
+            sent[i]->chunk != list[i]->chunk || sent[i]->microbatch != list[i]->microbatch;
         if (!agree(*sent[i], *list[i]) || isOfOther)
           return fail(from + "'s send number " + std::to_string(i) + " to " + to + " is " +
-                      describe(*sent[i]) + ", but " + to + "'s receive number " + std::to_string(i) +
-                      " from it is " + describe(*list[i]));
+                      describe(*sent[i]) + ", but " + to + "'s receive number " +
+                      std::to_string(i) + " from it is " + describe(*list[i]));
       }
     }
   }
@@ -142,9 +143,9 @@ private:
 
   bool isComplete(const Communication &what, size_t number) {
     if (what.kind == Kind::Collective)
-      return !what.joinsStages || std::all_of(places.begin(), places.end(), [&](const Place &place) {
-        return place.arrived > number;
-      });
+      return !what.joinsStages ||
+             std::all_of(places.begin(), places.end(),
+                         [&](const Place &place) { return place.arrived > number; });
     Place &other = places[what.peer];
     return (what.kind == Kind::Send ? other.received : other.sent)[current] > number;
   }
@@ -163,8 +164,7 @@ private:
     } else if (event.what.kind == Kind::Receive) {
       place.slots[event.slot] = {&event.what, place.received[event.what.peer]++};
     } else {
-      place.slots[event.slot] = {&event.what,
-                                 event.what.joinsStages ? place.collectives++ : 0};
+      place.slots[event.slot] = {&event.what, event.what.joinsStages ? place.collectives++ : 0};
     }
     ++place.next;
     return true;

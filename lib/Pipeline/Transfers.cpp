@@ -111,8 +111,7 @@ private:
       }
     for (auto [rank, entries] : llvm::enumerate(schedule.ranks))
       for (size_t place = 0; place <= entries.size(); ++place) {
-        for (Kind kind :
-             {Kind::StartSend, Kind::StartReceive, Kind::WaitSend, Kind::WaitReceive})
+        for (Kind kind : {Kind::StartSend, Kind::StartReceive, Kind::WaitSend, Kind::WaitReceive})
           llvm::append_range(ranks[rank], at[rank][place][kind]);
         if (place < entries.size())
           ranks[rank].push_back({Kind::Compute, entries[place]});
@@ -129,8 +128,7 @@ private:
 };
 } // namespace
 
-std::vector<std::vector<Event>> pipeline::planTransfers(const Schedule &schedule,
-                                                        llvm::ArrayRef<Flow> flows,
-                                                        const Costs &costs) {
+std::vector<std::vector<Event>>
+pipeline::planTransfers(const Schedule &schedule, llvm::ArrayRef<Flow> flows, const Costs &costs) {
   return Planner(schedule, flows, costs).run();
 }

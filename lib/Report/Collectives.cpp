@@ -137,9 +137,9 @@ private:
     row.source = getSource(op->getLoc());
     if (StringAttr cause = op.getCauseAttr())
       row.cause = cause.getValue().str();
-    std::string key = std::to_string(stage) + "\n" + row.kind + "\n" + llvm::join(row.axes, ",") + "\n" + row.phase + "\n" +
-                      std::to_string(row.bytes) + "\n" + row.dtype + "\n" + row.source + "\n" +
-                      row.cause;
+    std::string key = std::to_string(stage) + "\n" + row.kind + "\n" + llvm::join(row.axes, ",") +
+                      "\n" + row.phase + "\n" + std::to_string(row.bytes) + "\n" + row.dtype +
+                      "\n" + row.source + "\n" + row.cause;
     auto [known, isNew] = index.try_emplace(key, rows.size());
     if (isNew)
       rows.push_back(std::move(row));

@@ -241,9 +241,8 @@ private:
     for (auto param : module.getOps<uls::ParamOp>())
       updateShardings[param] = param.getShardingAttr();
     for (auto param : module.getOps<uls::ParamOp>())
-      if (dist::isOnStage(param, stage) &&
-          failed(
-              addTensor(tensors, param, param.getSymName(), "parameter", param.getShardingAttr())))
+      if (dist::isOnStage(param, stage) && failed(addTensor(tensors, param, param.getSymName(),
+                                                            "parameter", param.getShardingAttr())))
         return failure();
     for (auto state : module.getOps<uls::StateOp>()) {
       auto param = symbols.lookup<uls::ParamOp>(state.getParameter());
@@ -290,7 +289,8 @@ FailureOr<std::string> ulsc::buildManifest(ModuleOp module) {
       stages.push_back(std::move(stage));
   }
   if (document.empty())
-    return module.emitError() << "the module has no entry function: lower it to the exec stage first";
+    return module.emitError()
+           << "the module has no entry function: lower it to the exec stage first";
   if (!stages.empty())
     document["stages"] = std::move(stages);
   std::string text;

@@ -121,8 +121,7 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
       if (failed(function))
         return signalPassFailure();
       Builder builder(module.getContext());
-      (*function)->setAttr("exec.collective_slots",
-                           builder.getI64IntegerAttr(state.slots[name]));
+      (*function)->setAttr("exec.collective_slots", builder.getI64IntegerAttr(state.slots[name]));
       createStaging(*function, state.slots[name]);
       (*function)->setAttr("exec.threads", builder.getI64IntegerAttr(threads));
       done.push_back(step);

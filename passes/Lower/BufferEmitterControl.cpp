@@ -173,7 +173,8 @@ LogicalResult BufferEmitter::emitCollectiveStart(Operation *op, ValueRange resul
   int64_t identifier = state.collectives.addCollective(collective, count);
   auto start = exec::CollectiveStartOp::create(
       builder, op->getLoc(), exec::CollectiveKindAttr::get(op->getContext(), *kind), combiner,
-      destinations, peer, builder.getI64IntegerAttr(state.collectives.getGroup(collective.getAxes())),
+      destinations, peer,
+      builder.getI64IntegerAttr(state.collectives.getGroup(collective.getAxes())),
       builder.getI64IntegerAttr(identifier), builder.getI64IntegerAttr(slot),
       getBuffers(collective.getInputs()), getBuffers(results));
   // Whose value a transfer moves.

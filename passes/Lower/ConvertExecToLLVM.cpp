@@ -321,7 +321,8 @@ struct ConvertExecToLLVM : public ulsc::impl::ConvertExecToLLVMPassBase<ConvertE
       Value isOwn = LLVM::ICmpOp::create(builder, code.loc, LLVM::ICmpPredicate::eq, coordinate,
                                          code.i64(stage));
       Block *block = builder.getInsertionBlock();
-      Block *call = builder.createBlock(&entry.getBody()), *next = builder.createBlock(&entry.getBody());
+      Block *call = builder.createBlock(&entry.getBody()),
+            *next = builder.createBlock(&entry.getBody());
       builder.setInsertionPointToEnd(block);
       LLVM::CondBrOp::create(builder, code.loc, isOwn, call, next);
       builder.setInsertionPointToEnd(call);

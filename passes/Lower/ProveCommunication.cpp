@@ -10,7 +10,11 @@
 #include "passes/Lower/Passes.h"
 #include "ulsc/CommunicationProof.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -28,7 +32,7 @@ namespace {
 class EventCollector {
 public:
   EventCollector(ModuleOp module, SymbolTable &symbols) : symbols(symbols) {
-    groups = module->getAttrOfType<ArrayAttr>(lower::kGroupsAttrName);
+    groups = module->getAttrOfType<ArrayAttr>(lower::CollectiveTable::kGroupsAttrName);
     for (auto mesh : module.getOps<dist::MeshOp>())
       hasStages = bool(mesh.getMesh().getAxisPosition("pp"));
   }
@@ -80,8 +84,8 @@ private:
     if (start.getKind() == exec::CollectiveKind::Receive)
       what.kind = Communication::Kind::Receive;
     if (groups && start.getGroup() < groups.size()) {
-      auto axes = llvm::to_vector(
-          cast<ArrayAttr>(groups[start.getGroup()]).getAsValueRange<StringAttr>());
+      auto axes =
+          llvm::to_vector(cast<ArrayAttr>(groups[start.getGroup()]).getAsValueRange<StringAttr>());
       what.axes = llvm::join(axes, "+");
       what.joinsStages = hasStages && llvm::is_contained(axes, "pp");
     }

@@ -160,8 +160,7 @@ Value RuntimeCalls::collectiveDescriptor(CodeBuilder &code, exec::CollectiveStar
       list("ulsc.elements", elements),
       arrayConstant("ulsc.dtypes", DenseElementsAttr::get(dtypeType, ArrayRef<int32_t>(dtypes))),
       static_cast<int64_t>(op.getIdentifier()),
-      op.getDestinations() ? list("ulsc.destinations", *op.getDestinations())
-                           : FlatSymbolRefAttr(),
+      op.getDestinations() ? list("ulsc.destinations", *op.getDestinations()) : FlatSymbolRefAttr(),
       static_cast<int64_t>(op.getPeer().value_or(-1))};
   return addressOf(code, structConstant("ulsc.collective", fields));
 }

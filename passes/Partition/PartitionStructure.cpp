@@ -73,8 +73,8 @@ LogicalResult Partitioner::partitionStart(dist::StartOp op) {
   inside->setOperands(operands);
   for (auto [i, result] : llvm::enumerate(inside->getResults()))
     result.setType(mesh.getLocalType(getLayout(i, result.getType()), result.getType()));
-  local.getHandle().setType(dist::HandleType::get(
-      op.getContext(), llvm::to_vector(inside->getResultTypes())));
+  local.getHandle().setType(
+      dist::HandleType::get(op.getContext(), llvm::to_vector(inside->getResultTypes())));
   locals[op.getHandle()] = {local.getHandle(), {}};
   return success();
 }

@@ -209,7 +209,7 @@ LogicalResult Partitioner::partition(Operation *op) {
       .Case([&](dist::ReshardOp reshard) { return partitionReshard(reshard); })
       .Case([&](dist::StartOp start) { return partitionStart(start); })
       .Case([&](dist::WaitOp wait) { return partitionWait(wait); })
-      .Case([&](uls::CallOp call) { 
+      .Case([&](uls::CallOp call) {
         return partitionCall(op, call.getCalleeAttr(), 0, 0, [](unsigned i) { return i; });
       })
       .Case([&](uls::BackwardOp backward) {

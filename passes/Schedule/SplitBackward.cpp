@@ -129,9 +129,8 @@ private:
     for (StringRef name : {kRecomputedFlopsAttr, kRecomputedUsAttr})
       if (Attribute noted = whole->getAttr(name))
         split.first->setAttr(name, noted);
-    setRecomputed(split.second, llvm::filter_to_vector(second, [&](Operation *op) {
-                    return first.contains(op);
-                  }));
+    setRecomputed(split.second, llvm::filter_to_vector(
+                                    second, [&](Operation *op) { return first.contains(op); }));
     return split;
   }
 

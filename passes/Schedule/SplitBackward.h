@@ -12,8 +12,9 @@
 
 namespace ulsc::uls {
 
-/// Two blocks that together are a backward block: the first gives some of its gradients and what the
-/// second, which gives the others, goes on with. One after the other they compute what the whole does.
+/// Two blocks that together are a backward block: the first gives some of its gradients and what
+/// the second, which gives the others, goes on with. One after the other they compute what the
+/// whole does.
 struct SplitBackward {
   BlockOp first, second;
   /// Arguments of the backward block that the second takes, by number, before what is passed on.

@@ -26,8 +26,7 @@ public:
   void runOnOperation() override;
 
 private:
-  FailureOr<pipeline::Schedule> makeSchedule(uls::StepOp step, int64_t ranks,
-                                             int64_t microbatches);
+  FailureOr<pipeline::Schedule> makeSchedule(uls::StepOp step, int64_t ranks, int64_t microbatches);
   LogicalResult build(uls::StepOp step, int64_t ranks);
   void noteParameters(ArrayRef<RankStep> steps);
 };
@@ -93,9 +92,8 @@ LogicalResult BuildStages::build(uls::StepOp step, int64_t ranks) {
     if (axis.getName() != kPipelineAxis)
       others.push_back(axis.getName());
   Builder builder(&getContext());
-  StepSource source{step,  loop,           parts,
-                    *table, flows,          mesh.getSymName(),
-                    builder.getStrArrayAttr(others)};
+  StepSource source{
+      step, loop, parts, *table, flows, mesh.getSymName(), builder.getStrArrayAttr(others)};
   std::vector<SmallVector<int64_t, 2>> owners = findOwners(source);
   for (auto [i, list] : llvm::enumerate(owners))
     if (list.size() > 2)

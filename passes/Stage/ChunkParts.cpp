@@ -16,8 +16,8 @@ using pipeline::Work;
 
 int64_t stage::getPipelineRanks(ModuleOp module) {
   for (auto mesh : module.getOps<dist::MeshOp>())
-    if (std::optional<int64_t> size = mesh.getMesh().getAxisSize(
-            StringAttr::get(module.getContext(), kPipelineAxis)))
+    if (std::optional<int64_t> size =
+            mesh.getMesh().getAxisSize(StringAttr::get(module.getContext(), kPipelineAxis)))
       return *size;
   return 1;
 }
@@ -105,8 +105,7 @@ ArrayRef<Operation *> ChunkParts::getOps(Work work, int64_t chunk) const {
   return it == parts.end() ? ArrayRef<Operation *>() : ArrayRef<Operation *>(it->second);
 }
 
-std::vector<std::pair<Value, pipeline::Flow>>
-ChunkParts::getFlows(ArrayRef<int64_t> rankOf) const {
+std::vector<std::pair<Value, pipeline::Flow>> ChunkParts::getFlows(ArrayRef<int64_t> rankOf) const {
   std::vector<std::pair<Value, pipeline::Flow>> flows;
   std::map<std::pair<void *, int64_t>, size_t> known;
   for (Operation &op : body.without_terminator()) {

@@ -40,8 +40,8 @@ public:
   llvm::ArrayRef<mlir::Operation *> getOps(pipeline::Work work, int64_t chunk) const;
   /// The number of the carried value that `value` continues.
   std::optional<unsigned> getCarried(mlir::Value value) const;
-  /// Whether a value only goes into sums over microbatches: a gradient of weights, which nobody waits
-  /// for.
+  /// Whether a value only goes into sums over microbatches: a gradient of weights, which nobody
+  /// waits for.
   bool isOfWeights(mlir::Value value) const;
   /// What ranks have to send each other: a value and the flow that it is.
   std::vector<std::pair<mlir::Value, pipeline::Flow>>

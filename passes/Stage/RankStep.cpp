@@ -207,9 +207,9 @@ dist::StartOp RankStep::startSend(Value source, Value value, int64_t peer, Attri
 dist::StartOp RankStep::startReceive(Value source, int64_t peer, Attribute sharding) {
   Type type = source.getType();
   auto start = createStart(builder, source.getLoc(), type, [&](OpBuilder &inside) -> ValueRange {
-    return dist::ReceiveOp::create(
-               inside, source.getLoc(), type, peer, this->source.mesh, getPipelineAxes(),
-               inside.getStringAttr(describe(source, peer, /*isSend=*/false)))
+    return dist::ReceiveOp::create(inside, source.getLoc(), type, peer, this->source.mesh,
+                                   getPipelineAxes(),
+                                   inside.getStringAttr(describe(source, peer, /*isSend=*/false)))
         .getOutputs();
   });
   setSharding(start, sharding);
@@ -217,8 +217,8 @@ dist::StartOp RankStep::startReceive(Value source, int64_t peer, Attribute shard
 }
 
 Value RankStep::wait(dist::StartOp start, Attribute sharding) {
-  auto wait = dist::WaitOp::create(builder, start.getLoc(), start.getHandle().getType().getResults(),
-                                   start.getHandle());
+  auto wait = dist::WaitOp::create(builder, start.getLoc(),
+                                   start.getHandle().getType().getResults(), start.getHandle());
   setSharding(wait, sharding);
   return wait->getNumResults() ? wait->getResult(0) : Value();
 }

@@ -55,7 +55,8 @@ private:
   void computeHalf(uls::BackwardOp op, int64_t microbatch, bool isWeight);
   mlir::Operation *copy(mlir::Operation *op, int64_t microbatch);
   void set(mlir::Value value, int64_t microbatch, mlir::Value made);
-  dist::StartOp startSend(mlir::Value source, mlir::Value value, int64_t peer, mlir::Attribute sharding);
+  dist::StartOp startSend(mlir::Value source, mlir::Value value, int64_t peer,
+                          mlir::Attribute sharding);
   dist::StartOp startReceive(mlir::Value source, int64_t peer, mlir::Attribute sharding);
   mlir::Value wait(dist::StartOp start, mlir::Attribute sharding);
   void note(dist::StartOp start, const pipeline::Event &event);

@@ -180,8 +180,9 @@ LogicalResult StepWriter::runBackward(CallOp call) {
     arguments.push_back(cotangent);
   }
   ArrayRef<Type> results = block.getResultTypes().drop_front(block.getNumPrimalResults());
-  auto backward = BackwardOp::create(step.builder, call.getLoc(), results, call.getCalleeAttr(),
-                                     residuals.lookup(call), arguments);
+  auto backward =
+      BackwardOp::create(step.builder, call.getLoc(), results, call.getCalleeAttr(),
+                         residuals.lookup(call), arguments, /*gives=*/DenseI64ArrayAttr());
   ArrayRef<int64_t> wanted = requests.find(call)->second.gradients;
   for (auto [gradient, index] : llvm::zip_equal(backward.getResults(), gradientIndices))
     if (llvm::is_contained(wanted, index))

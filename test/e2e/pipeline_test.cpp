@@ -40,8 +40,9 @@ std::string nameOf(const Case &c) {
 }
 
 Training trainOn(const Case &c) {
-  Words flags = {"--seq",    "16", "--batch", "24", "--microbatches", std::to_string(c.microbatches),
-                 "--dropout", "on"};
+  Words flags = {
+      "--seq",     "16", "--batch", "24", "--microbatches", std::to_string(c.microbatches),
+      "--dropout", "on"};
   if (!c.mesh.empty())
     flags.insert(flags.end(), {"--mesh", c.mesh, "--pp-schedule", c.schedule, "--pp-chunks",
                                std::to_string(c.chunks)});

@@ -219,10 +219,10 @@ std::string runTable(const Schedule &schedule) {
           continue;
         }
         bool isInput = e.work != Work::BackwardWeight;
-        bool isReady = isInput ? isHere(true, e.chunk, e.microbatch) &&
-                                     (e.chunk + 1 == chunks ||
-                                      isHere(false, e.chunk + 1, e.microbatch))
-                               : isHere(false, e.chunk, e.microbatch);
+        bool isReady = isInput
+                           ? isHere(true, e.chunk, e.microbatch) &&
+                                 (e.chunk + 1 == chunks || isHere(false, e.chunk + 1, e.microbatch))
+                           : isHere(false, e.chunk, e.microbatch);
         if (!isReady)
           break;
         if (isInput && !made.insert({false, e.chunk, e.microbatch}).second)

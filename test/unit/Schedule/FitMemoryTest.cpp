@@ -139,8 +139,9 @@ OwningOpRef<ModuleOp> makeModel(const char *body, int layers) {
 })";
   auto module = parseSourceString<ModuleOp>(text, &getContext());
   EXPECT_TRUE(module &&
-              succeeded(runPasses(*module, "ulsc-train-pipeline{optimizer=sgd},"
-                                           "ulsc-shard-pipeline,ulsc-stage-pipeline,ulsc-partition-pipeline")));
+              succeeded(runPasses(
+                  *module, "ulsc-train-pipeline{optimizer=sgd},"
+                           "ulsc-shard-pipeline,ulsc-stage-pipeline,ulsc-partition-pipeline")));
   return module;
 }
 
@@ -156,8 +157,8 @@ FailureOr<PlannedPolicy> plan(ModuleOp module, const std::string &policy) {
   double us = *report::makeRecompute(*copy).getNumber("predicted_us");
   if (failed(runPasses(*copy, "ulsc-lower-pipeline")))
     return failure();
-  return plans[{module, policy}] =
-             PlannedPolicy{policy, *report::makeMemory(*copy)[0].getAsObject()->getInteger("peak"), 0, us};
+  return plans[{module, policy}] = PlannedPolicy{
+             policy, *report::makeMemory(*copy)[0].getAsObject()->getInteger("peak"), 0, us};
 }
 
 uls::BlockOp getLayer(ModuleOp module) { return module.lookupSymbol<uls::BlockOp>("layer"); }
