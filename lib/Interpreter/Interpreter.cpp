@@ -53,7 +53,7 @@ CallContext Evaluation::getContext(Value value, int64_t rank) const {
 }
 
 int64_t Evaluation::getIndex(Value value) const {
-  auto *index = std::get_if<int64_t>(&getValue(value).ranks[0]);
+  auto *index = std::get_if<int64_t>(&getValue(value).ranks[interpreter.getActiveRanks().front()]);
   if (!index)
     llvm::report_fatal_error("the interpreter reads an index that was never set");
   return *index;

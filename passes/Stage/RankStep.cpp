@@ -42,11 +42,8 @@ void RankStep::open() {
   for (Operation &op : old.getEntry()) {
     if (&op == source.loop)
       break;
-    if (isa<uls::ReportOp>(op)) {
-      for (Value operand : op.getOperands())
-        getOuter(operand);
-      builder.clone(op, outer);
-    }
+    if (isa<uls::ReportOp>(op))
+      copyOuter(&op);
   }
 }
 
@@ -58,12 +55,18 @@ Value RankStep::getOuter(Value value) {
     Value &sum = carried[result.getResultNumber()];
     return sum ? sum : getOuter(source.loop.getInits()[result.getResultNumber()]);
   }
-  for (Value operand : result.getOwner()->getOperands())
-    getOuter(operand);
   if (auto materialize = dyn_cast<uls::MaterializeOp>(result.getOwner()))
     parameters.insert(materialize.getParameterAttr().getAttr());
-  Operation *clone = builder.clone(*result.getOwner(), outer);
-  return clone->getResult(result.getResultNumber());
+  return copyOuter(result.getOwner())->getResult(result.getResultNumber());
+}
+
+Operation *RankStep::copyOuter(Operation *op) {
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, getOuter(operand));
+  Operation *clone = builder.clone(*op, mapping);
+  outer.map(op->getResults(), clone->getResults());
+  return clone;
 }
 
 /// A value of a microbatch. What depends on no chunk is made here if it is not there yet.
@@ -351,9 +354,7 @@ void RankStep::close(ArrayRef<SmallVector<int64_t, 2>> owners) {
     } else if (auto update = dyn_cast<uls::UpdateOp>(op)) {
       addUpdate(update, owners);
     } else if (isa<uls::ReportOp>(op) || op->hasTrait<OpTrait::IsTerminator>()) {
-      for (Value operand : op->getOperands())
-        getOuter(operand);
-      builder.clone(*op, outer);
+      copyOuter(op);
     }
   }
 }

@@ -51,6 +51,7 @@ private:
 
   mlir::Value get(mlir::Value value, int64_t microbatch);
   mlir::Value getOuter(mlir::Value value);
+  mlir::Operation *copyOuter(mlir::Operation *op);
   void compute(const pipeline::Entry &entry);
   void computeHalf(uls::BackwardOp op, int64_t microbatch, bool isWeight);
   mlir::Operation *copy(mlir::Operation *op, int64_t microbatch);
