@@ -247,7 +247,8 @@ static LogicalResult evaluateAssign(uls::AssignOp op, Evaluation &e) {
   SmallVector<Tensor> *stored = e.interpreter.findStored(op.getParameter());
   if (!stored)
     return op.emitOpError() << "names " << op.getParameterAttr() << ", which has no stored value";
-  for (auto [rank, tensor] : llvm::enumerate(*stored)) {
+  for (int64_t rank : e.interpreter.getActiveRanks()) {
+    Tensor &tensor = (*stored)[rank];
     const Tensor &value = e.get(op.getValue(), rank);
     if (value.getShape() != tensor.getShape())
       return op.emitOpError() << "gives a block of another shape than the stored one on rank "
