@@ -16,6 +16,9 @@ StringAttr uls::findParameter(Value value) {
   while (auto result = llvm::dyn_cast<OpResult>(value)) {
     Operation *op = result.getOwner();
     unsigned index = result.getResultNumber();
+    // What another stage sends has its source there.
+    if (op->getNumOperands() == 0 && !llvm::isa<MaterializeOp>(op))
+      return {};
     if (auto materialize = llvm::dyn_cast<MaterializeOp>(op))
       return materialize.getParameterAttr().getAttr();
     if (auto update = llvm::dyn_cast<UpdateOp>(op))

@@ -102,7 +102,7 @@ CallOp uls::getContributor(Value gradient) {
       gradient = accumulate.getValue();
     else if (isa<ReshapeOp, PadOp, SliceOp, ConvertOp>(op))
       gradient = op->getOperand(0);
-    else if (isa<dist::CollectiveOpInterface>(op))
+    else if (isa<dist::CollectiveOpInterface>(op) && op->getNumOperands() > 0)
       gradient = op->getOperand(cast<OpResult>(gradient).getResultNumber());
     else
       return {};
