@@ -16,21 +16,24 @@ StringAttr uls::findParameter(Value value) {
   while (auto result = llvm::dyn_cast<OpResult>(value)) {
     Operation *op = result.getOwner();
     unsigned index = result.getResultNumber();
-    // What another stage sends has its source there.
-    if (op->getNumOperands() == 0 && !llvm::isa<MaterializeOp>(op))
-      return {};
     if (auto materialize = llvm::dyn_cast<MaterializeOp>(op))
       return materialize.getParameterAttr().getAttr();
     if (auto update = llvm::dyn_cast<UpdateOp>(op))
       return llvm::cast<StringAttr>(update.getParameters()[index]);
-    if (auto wait = llvm::dyn_cast<dist::WaitOp>(op))
-      value = wait.getHandle().getDefiningOp<dist::StartOp>().getCollective().getInputs()[index];
-    else if (llvm::isa<dist::AllGatherOp>(op))
+    if (auto wait = llvm::dyn_cast<dist::WaitOp>(op)) {
+      OperandRange inputs =
+          wait.getHandle().getDefiningOp<dist::StartOp>().getCollective().getInputs();
+      // What another stage sends has its source there.
+      if (inputs.empty())
+        break;
+      value = inputs[index];
+    } else if (llvm::isa<dist::AllGatherOp>(op)) {
       value = op->getOperand(index);
-    else if (llvm::isa<SliceOp, ReshapeOp, ConvertOp, dist::LocalSliceOp>(op))
+    } else if (llvm::isa<SliceOp, ReshapeOp, ConvertOp, dist::LocalSliceOp>(op)) {
       value = op->getOperand(0);
-    else
+    } else {
       break;
+    }
   }
   return {};
 }
