@@ -171,12 +171,13 @@ static std::optional<Remedy> planStrategy(const Arguments &asked, const MemoryMe
   // Strategies divide over dp; a recipe's own storage is not to be replaced.
   if (asked.has("recipe") || mesh.getSize("dp") < 2)
     return std::nullopt;
-  std::string full = strategy.name.str();
   SmallVector<StringRef> names;
   own.split(names, '+', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  SmallVector<std::string> others;
   for (StringRef name : names)
     if (!memory::findStateStrategy(name))
-      full += ("+" + name).str();
+      others.push_back(name.str());
+  std::string full = joinStrategies(strategy, others);
   Arguments arguments(asked);
   arguments.set("strategy", full);
   arguments.erase("dump-dir");

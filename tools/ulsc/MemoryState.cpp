@@ -126,13 +126,21 @@ static std::string describeCopies(const MemoryMesh &mesh, llvm::ArrayRef<std::st
   return text;
 }
 
+std::string ulsc::tool::joinStrategies(const memory::StateStrategy &strategy,
+                                       llvm::ArrayRef<std::string> others) {
+  std::string names = strategy.name.str();
+  for (const std::string &other : others)
+    names += "+" + other;
+  return names;
+}
+
 /// The first of the stronger strategies with which a rank fits, else the one that takes least;
 /// nothing where none takes less than `most`.
 static std::optional<Remedy> findRemedy(const MemoryRequest &request, int64_t most,
                                         MeasureStrategy measure) {
   std::optional<Remedy> best;
+  const memory::StateStrategy &own = getStrategy(request);
   for (const memory::StateStrategy &strategy : memory::getStateStrategies()) {
-    const memory::StateStrategy &own = getStrategy(request);
     bool isStronger = strategy.stage > own.stage || (strategy.stage == own.stage && own.isHybrid);
     if (strategy.isHybrid || !isStronger)
       continue;
@@ -345,19 +353,15 @@ void ulsc::tool::printState(MemoryOutput &output, const MemoryRequest &request,
   } else if (!request.strategy) {
     printStrategies(output, request, subject);
   } else {
-    std::string names = request.strategy->name.str();
-    for (const std::string &other : request.otherStrategies)
-      names += "+" + other;
+    std::string names = joinStrategies(*request.strategy, request.otherStrategies);
     output.document["strategy"] = names;
     output.print("strategy " + names);
     memory::RankMemory rank = computeState(subject, request.dtypes, *request.strategy);
     output.print(rank, "state");
     printFit(output, request, subject, rank, /*microBatch=*/0,
              [&](const memory::StateStrategy &strategy) -> std::optional<Remedy> {
-               std::string full = strategy.name.str();
-               for (const std::string &other : request.otherStrategies)
-                 full += "+" + other;
-               return Remedy{full, computeState(subject, request.dtypes, strategy).total};
+               return Remedy{joinStrategies(strategy, request.otherStrategies),
+                             computeState(subject, request.dtypes, strategy).total};
              });
   }
 }

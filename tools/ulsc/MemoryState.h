@@ -31,6 +31,10 @@ memory::RankMemory computeState(const StateSubject &subject, const memory::State
 /// Model, mesh, dtypes and bytes per parameter.
 void printSubject(MemoryOutput &output, const MemoryRequest &request, const StateSubject &subject);
 
+/// `zero1+tp`: a strategy of data parallelism and others beside it, as --strategy takes them.
+std::string joinStrategies(const memory::StateStrategy &strategy,
+                           llvm::ArrayRef<std::string> others);
+
 /// What a rank takes with another strategy of data parallelism, and that strategy in full.
 struct Remedy {
   std::string strategy;
