@@ -229,8 +229,8 @@ Value RankStep::wait(dist::StartOp start, Attribute sharding) {
 /// Whose value travels, for who reads the program.
 void RankStep::note(dist::StartOp start, const Event &event) {
   const pipeline::Flow &flow = source.flows[event.flow].second;
-  start->setAttr(kChunkAttrName, builder.getI64IntegerAttr(flow.from.chunk));
-  start->setAttr("dist.microbatch", builder.getI64IntegerAttr(event.microbatch));
+  start->setAttr(DistDialect::kChunkAttrName, builder.getI64IntegerAttr(flow.from.chunk));
+  start->setAttr(DistDialect::kMicrobatchAttrName, builder.getI64IntegerAttr(event.microbatch));
 }
 
 /// The sharding of what travels: complete, for ranks along other axes are summed before.
