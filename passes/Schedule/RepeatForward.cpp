@@ -4,6 +4,7 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "dialects/Dist/Dist.h"
 #include "dialects/Uls/Uls.h"
 #include "passes/Schedule/Layers.h"
 #include "passes/Schedule/Passes.h"
@@ -83,8 +84,13 @@ LogicalResult RepeatForward::checkLayers() {
     nearest.layers = std::min(*policy.layers, count);
   if (count == 0 || nearest.str() == policy.str())
     return success();
-  return getOperation().emitError() << "recompute is \"" << policy.str() << "\", but there are "
-                                    << count << " layers; the nearest: " << nearest.str();
+  bool hasStages = llvm::any_of(getOperation().getOps<StepOp>(),
+                                [](StepOp step) { return dist::getStage(step) >= 0; });
+  return getOperation().emitError()
+         << "recompute is \"" << policy.str() << "\", but "
+         << (hasStages ? "no pipeline stage runs more than " : "the model has ") << count
+         << (count == 1 ? " layer" : " layers") << (hasStages ? " at a time" : "")
+         << "; the nearest: " << nearest.str();
 }
 
 void RepeatForward::repeat(Block &block) {

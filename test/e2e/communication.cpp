@@ -50,9 +50,11 @@ static TrafficByReason counted(const std::filesystem::path &file, const json &ma
   return traffic;
 }
 
-TrafficByReason communication::reported(const json &report, int64_t steps) {
+TrafficByReason communication::reported(const json &report, int64_t steps, int64_t stage) {
   TrafficByReason traffic;
   for (const json &entry : report.at("collectives")) {
+    if (entry.value("stage", int64_t(-1)) != stage)
+      continue;
     Traffic &sum = traffic[reasonOfEntry(entry)];
     int64_t calls = entry.at("count_per_step").get<int64_t>() * steps;
     sum.count += calls;
@@ -64,7 +66,7 @@ TrafficByReason communication::reported(const json &report, int64_t steps) {
 std::filesystem::path communication::compileCase(const Case &c, std::filesystem::path &report) {
   std::filesystem::path directory = scratchDirectory(
       "communication-" + c.model + c.mesh() + c.strategy + std::to_string(c.microbatches) +
-      c.reshard + std::to_string(c.units.size()) + c.recompute);
+      c.reshard + std::to_string(c.units.size()) + c.recompute + c.schedule);
   report = directory / "report.json";
   Words flags{"--seq",
               std::to_string(kSeq),
@@ -80,6 +82,9 @@ std::filesystem::path communication::compileCase(const Case &c, std::filesystem:
               c.reshard,
               "--recompute",
               c.recompute};
+  if (c.pp > 1)
+    flags.insert(flags.end(),
+                 {"--pp-schedule", c.schedule, "--pp-chunks", std::to_string(c.chunks)});
   if (!c.units.empty()) {
     std::ofstream(directory / "recipe.json") << json{{"storage", {{"units", c.units}}}};
     flags.insert(flags.end(), {"--recipe", directory / "recipe.json"});
@@ -94,11 +99,13 @@ void communication::expectReportEqualsWhatTravelled(const Case &c) {
         {"--data", goldenDirectory(c.model) / "tokens.bin", "--steps", std::to_string(kSteps)},
         preload("ulsc_pmpi_shim", {{"ULSC_PMPI_OUT", directory / "pmpi.%r.json"}}));
   json manifest = json::parse(run({program, "--describe"}).output);
-  TrafficByReason expected = reported(readJson(report), kSteps);
-  ASSERT_FALSE(expected.empty());
-  for (int rank = 0; rank < c.ranks(); ++rank)
+  json document = readJson(report);
+  for (int rank = 0; rank < c.ranks(); ++rank) {
+    TrafficByReason expected = reported(document, kSteps, c.pp > 1 ? rank * c.pp / c.ranks() : -1);
+    ASSERT_FALSE(expected.empty());
     expectEqual(counted(directory / ("pmpi." + std::to_string(rank) + ".json"), manifest), expected,
                 "on rank " + std::to_string(rank));
+  }
 }
 
 Model communication::describe(const std::string &name, int64_t tp) {

@@ -25,9 +25,16 @@ struct Case {
   std::vector<std::string> units = {};
   /// `--recompute`.
   std::string recompute = "selective:norm,act,gather";
+  /// Pipeline stages, and their schedule.
+  int64_t pp = 1;
+  std::string schedule = "";
+  int64_t chunks = 1;
 
-  std::string mesh() const { return "dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp); }
-  int ranks() const { return int(dp * tp); }
+  std::string mesh() const {
+    return (pp > 1 ? "pp=" + std::to_string(pp) + "," : "") + "dp=" + std::to_string(dp) +
+           ",tp=" + std::to_string(tp);
+  }
+  int ranks() const { return int(pp * dp * tp); }
 };
 
 inline std::ostream &operator<<(std::ostream &stream, const Case &c) {
@@ -60,8 +67,8 @@ using TrafficByReason = std::map<std::string, Traffic>;
 void expectEqual(const TrafficByReason &actual, const TrafficByReason &expected,
                  const std::string &where);
 
-/// What the report says of `steps` steps.
-TrafficByReason reported(const nlohmann::json &report, int64_t steps);
+/// What the report says of `steps` steps; with pipeline stages, of one of them.
+TrafficByReason reported(const nlohmann::json &report, int64_t steps, int64_t stage = -1);
 
 /// Runs the program of a case and compares what each rank's MPI calls moved with its report.
 void expectReportEqualsWhatTravelled(const Case &c);

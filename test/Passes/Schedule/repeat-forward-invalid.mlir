@@ -1,7 +1,7 @@
 // RUN: not ulsc-opt %s --ulsc-repeat-forward=recompute=full:group=3 2>&1 | FileCheck %s --check-prefix=GROUP
-// GROUP: error: recompute is "full:group=3", but there are 2 layers; the nearest: full:group=2
+// GROUP: error: recompute is "full:group=3", but the model has 2 layers; the nearest: full:group=2
 // RUN: not ulsc-opt %s --ulsc-repeat-forward=recompute=full:group=2,layers=4 2>&1 | FileCheck %s --check-prefix=LAYERS
-// LAYERS: error: recompute is "full:group=2,layers=4", but there are 2 layers; the nearest: full:group=2,layers=2
+// LAYERS: error: recompute is "full:group=2,layers=4", but the model has 2 layers; the nearest: full:group=2,layers=2
 // RUN: not ulsc-opt %s --ulsc-repeat-forward=recompute=ful 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not ulsc-opt %s --ulsc-cut-joint-blocks=recompute=ful 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not ulsc-opt %s --ulsc-schedule-pipeline=recompute=ful 2>&1 | FileCheck %s --check-prefix=NAME

@@ -22,7 +22,7 @@
 // RUN: not ulsc compile m.json --recompute full:layers=2,layers=3 --seq 8 --batch 1 --emit=graph 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: --recompute is "full:layers=2,layers=3", where layers is given twice, expected it once
 // RUN: not ulsc compile %S/../../golden/llama --recompute full:layers=9 --seq 8 --batch 1 --emit=scheduled 2>&1 | FileCheck %s --check-prefix=LAYERS
-// LAYERS: error: recompute is "full:layers=9", but there are 2 layers; the nearest: full:layers=2
+// LAYERS: error: recompute is "full:layers=9", but the model has 2 layers; the nearest: full:layers=2
 // RUN: not ulsc compile %S/../../golden/llama --recompute selective:keep=layers+1 --seq 8 --batch 1 --emit=scheduled 2>&1 | FileCheck %s --check-prefix=BLOCK
 // BLOCK: error: recompute is "selective:keep=layers+1", but no block is called layers; there are embed, layer, head; did you mean layer
 // RUN: not ulsc compile %S/../../golden/llama --recompute selective:keep=layer+99 --seq 8 --batch 1 --emit=scheduled 2>&1 | FileCheck %s --check-prefix=RANGE
