@@ -89,6 +89,9 @@ SmallVector<BuffersInFlight::Access> BuffersInFlight::getAccesses(Operation *op,
     if (reads || writes)
       accesses.push_back({getBytes(operand.get(), scope), reads, writes});
   }
+  // Of what is read and written in place, messages tell the latter.
+  std::stable_partition(accesses.begin(), accesses.end(),
+                        [](const Access &access) { return access.writes; });
   return accesses;
 }
 
