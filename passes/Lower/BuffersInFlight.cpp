@@ -79,7 +79,7 @@ SmallVector<BuffersInFlight::Access> BuffersInFlight::getAccesses(Operation *op,
                                                                   const Scope &scope) {
   auto call = dyn_cast<exec::CallOp>(op);
   auto callee = call ? symbols.lookup<exec::FunctionOp>(call.getCallee()) : exec::FunctionOp();
-  SmallVector<Access> accesses;
+  SmallVector<Access> written, read;
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
@@ -87,12 +87,11 @@ SmallVector<BuffersInFlight::Access> BuffersInFlight::getAccesses(Operation *op,
     if (callee && operand.get() != call.getFrame())
       std::tie(reads, writes) = getSummary(callee).readsAndWrites[operand.getOperandNumber()];
     if (reads || writes)
-      accesses.push_back({getBytes(operand.get(), scope), reads, writes});
+      (writes ? written : read).push_back({getBytes(operand.get(), scope), writes});
   }
   // Of what is read and written in place, messages tell the latter.
-  std::stable_partition(accesses.begin(), accesses.end(),
-                        [](const Access &access) { return access.writes; });
-  return accesses;
+  written.append(read);
+  return written;
 }
 
 const BuffersInFlight::Summary &BuffersInFlight::getSummary(exec::FunctionOp function) {

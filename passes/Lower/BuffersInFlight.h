@@ -34,7 +34,7 @@ private:
   };
   struct Access {
     Bytes bytes;
-    bool reads, writes;
+    bool writes; ///< else it only reads
   };
   /// A communication between start and wait.
   struct Started {
