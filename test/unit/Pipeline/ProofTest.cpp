@@ -233,6 +233,18 @@ private:
   bool hasError = false;
 };
 
+/// A wait right behind its start.
+void hastenWait(std::vector<proof::Event> &program, size_t place) {
+  proof::Event wait = program[place];
+  size_t start = place;
+  while (start > 0 && (!program[start].isStart || program[start].slot != wait.slot))
+    --start;
+  if (wait.isStart || !program[start].isStart || program[start].slot != wait.slot)
+    return;
+  program.erase(program.begin() + place);
+  program.insert(program.begin() + start + 1, wait);
+}
+
 /// One fault, or what looks like one.
 void change(Programs &programs, std::mt19937_64 &random) {
   auto &program = programs[random() % programs.size()];
@@ -240,7 +252,7 @@ void change(Programs &programs, std::mt19937_64 &random) {
     return;
   size_t place = random() % program.size(), other = random() % program.size();
   proof::Event &event = program[place];
-  switch (random() % 9) {
+  switch (random() % 14) {
   case 0:
     return std::swap(program[place], program[std::min(place + 1, program.size() - 1)]);
   case 1: {
@@ -269,6 +281,8 @@ void change(Programs &programs, std::mt19937_64 &random) {
     return;
   case 8:
     return std::swap(event.what, program[other].what);
+  default:
+    return hastenWait(program, place);
   }
 }
 
@@ -314,7 +328,7 @@ TEST(CommunicationProof, RandomProgramsAreAcceptedWhereTheyRun) {
   }
   EXPECT_GT(accepted, 2500);
   EXPECT_LT(accepted, 7500);
-  EXPECT_GT(hung, 200);
+  EXPECT_GT(hung, 100);
 }
 
 } // namespace
