@@ -22,7 +22,8 @@
 ///   those of ranks that agree on theirs.
 /// - The messages of two stages match by their order, as do the collectives of a group; a rank that
 ///   waits for one lets all that it started go on.
-/// - A transfer's peer is the stage, the position along the pipeline's axis.
+/// - A transfer's peer is the stage, the position along the pipeline's axis; functions without a
+///   body don't communicate.
 ///
 //===---------------------------------------------------------------------------------------===//
 #ifndef ULSC_COMMUNICATIONPROOF_H
@@ -53,6 +54,8 @@ struct Communication {
   /// The source model's op, and, in a pipeline, whose value it is; -1 where it is of no chunk.
   std::string source;
   int64_t chunk = -1, microbatch = -1;
+  /// For messages, where there is no source: "line 7".
+  std::string place;
 };
 
 struct Event {

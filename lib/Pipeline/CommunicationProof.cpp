@@ -21,8 +21,8 @@ std::string proof::describe(const Communication &what) {
   else
     text += (what.kind == Communication::Kind::Send ? " to " : " from ") + stageText(what.peer);
   text += " of " + what.operands;
-  if (!what.source.empty())
-    text += " at " + what.source;
+  if (const std::string &place = what.source.empty() ? what.place : what.source; !place.empty())
+    text += " at " + place;
   if (what.chunk >= 0)
     text += ", chunk " + std::to_string(what.chunk);
   if (what.microbatch >= 0)

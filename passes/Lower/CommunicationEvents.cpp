@@ -34,7 +34,8 @@ void lower::noteOwner(Operation *op, const CallChain &calls, int64_t &chunk, int
 
 CommunicationReader::CommunicationReader(ModuleOp module, SymbolTable &symbols)
     : module(module), symbols(symbols),
-      groups(module->getAttrOfType<ArrayAttr>(CollectiveTable::kGroupsAttrName)) {}
+      groups(module->getAttrOfType<ArrayAttr>(CollectiveTable::kGroupsAttrName)),
+      collectives(module->getAttrOfType<ArrayAttr>(CollectiveTable::kCollectivesAttrName)) {}
 
 FailureOr<SmallVector<exec::FunctionOp>> CommunicationReader::getEntries() {
   SmallVector<exec::FunctionOp> entries;
@@ -118,9 +119,14 @@ LogicalResult CommunicationReader::readLoop(Operation *op, CallChain &calls) {
 }
 
 SmallVector<StringRef> CommunicationReader::getAxes(exec::CollectiveStartOp start) {
+  SmallVector<StringRef> axes;
   if (!groups || start.getGroup() >= groups.size())
-    return {};
-  return llvm::to_vector(cast<ArrayAttr>(groups[start.getGroup()]).getAsValueRange<StringAttr>());
+    return axes;
+  if (auto list = dyn_cast<ArrayAttr>(groups[start.getGroup()]))
+    for (Attribute axis : list)
+      if (auto name = dyn_cast<StringAttr>(axis))
+        axes.push_back(name.getValue());
+  return axes;
 }
 
 /// Between stages, the group tells who takes part, and a transfer's peer is a stage.
@@ -142,6 +148,18 @@ LogicalResult CommunicationReader::checkGroup(exec::CollectiveStartOp start,
   if (problem.empty())
     return success();
   return start.emitError() << proof::describe(describe(start, calls)) << " " << problem;
+}
+
+/// The source model's op, by the location, or, where a printed module lost it, by the module's
+/// list.
+std::string CommunicationReader::getSource(exec::CollectiveStartOp start) {
+  if (auto name = start.getLoc()->findInstanceOf<NameLoc>())
+    return name.getName().str();
+  if (!collectives || start.getIdentifier() >= collectives.size())
+    return "";
+  auto entry = dyn_cast<DictionaryAttr>(collectives[start.getIdentifier()]);
+  auto source = entry ? entry.getAs<StringAttr>("source") : StringAttr();
+  return source ? source.str() : "";
 }
 
 Communication CommunicationReader::describe(exec::CollectiveStartOp start, const CallChain &calls) {
@@ -171,9 +189,9 @@ Communication CommunicationReader::describe(exec::CollectiveStartOp start, const
                             operands << size << "x";
                           operands << type.getElementType();
                         });
-  std::string place = dist::describeLocation(start.getLoc());
-  if (place != "here")
-    what.source = place;
+  what.source = getSource(start);
+  if (std::string place = dist::describeLocation(start.getLoc()); place != "here")
+    what.place = place;
   noteOwner(start, calls, what.chunk, what.microbatch);
   return what;
 }

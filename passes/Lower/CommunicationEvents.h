@@ -36,11 +36,12 @@ private:
   mlir::LogicalResult readCall(exec::CallOp call, CallChain &calls);
   mlir::LogicalResult readLoop(mlir::Operation *loop, CallChain &calls);
   mlir::LogicalResult checkGroup(exec::CollectiveStartOp start, const CallChain &calls);
+  std::string getSource(exec::CollectiveStartOp start);
   llvm::SmallVector<llvm::StringRef> getAxes(exec::CollectiveStartOp start);
 
   mlir::ModuleOp module;
   mlir::SymbolTable &symbols;
-  mlir::ArrayAttr groups;
+  mlir::ArrayAttr groups, collectives;
   int64_t stages = 1;
   std::vector<proof::Event> events;
 };

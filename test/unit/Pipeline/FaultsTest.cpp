@@ -179,6 +179,17 @@ TEST_P(Faults, WithoutAFaultTheProgramIsAccepted) {
     EXPECT_EQ(Program(GetParam(), mesh).prove(), "") << mesh;
 }
 
+/// Without its locations: the module's list of collectives tells what two stages have in common.
+TEST_P(Faults, APrintedProgramIsAccepted) {
+  Program program(GetParam());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  program.module->print(stream);
+  program.module = parseSourceString<ModuleOp>(text, &getContext());
+  ASSERT_TRUE(program.module);
+  EXPECT_EQ(program.prove(), "");
+}
+
 TEST_P(Faults, SendsInAnotherOrder) {
   Program program(GetParam());
   auto sends = program.getStarts(0, CollectiveKind::Send);
