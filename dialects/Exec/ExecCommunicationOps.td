@@ -13,7 +13,7 @@ def Exec_CollectiveStartOp : Exec_Op<"collective_start", [AttrSizedOperandSegmen
   let summary = "starts a collective";
   let description = [{
     Several operands travel as one logical collective. `group` and `identifier` index the manifest's groups
-    and collectives. Until the `exec.collective_wait` of the same slot nobody touches the buffers, and the slot
+    and collectives. Until the `exec.collective_wait` of the same slot, in the same block, nobody writes the inputs or touches the outputs, and the slot
     holds nothing else. Input `i` and output `i` have one element type; an all-reduce may be in place. Blocks of ranks lie one after the
     other, in the group's order. A permute sends the inputs of the rank at position `i` of the group to that at `destinations[i]`.
     A send has inputs alone, which go to position `peer` of the group, a receive outputs alone, which come from there.
@@ -22,7 +22,7 @@ def Exec_CollectiveStartOp : Exec_Op<"collective_start", [AttrSizedOperandSegmen
     exec.collective_start all_reduce reduction(sum) group(0) identifier(3) slot(1) ins(%g, %h) outs(%g, %h)
         : memref<64xf32>, memref<8x8xf32> to memref<64xf32>, memref<8x8xf32>
     exec.collective_start permute destinations [1, 0] group(0) identifier(4) slot(0) ins(%x) outs(%y) : memref<64xf32> to memref<64xf32>
-    exec.collective_start send peer(1) group(0) identifier(5) slot(0) ins(%x) outs() : memref<64xf32> to
+    exec.collective_start send peer(1) group(0) identifier(5) slot(0) ins(%x) outs() : memref<64xf32>
     ```
   }];
   let arguments = (ins Exec_CollectiveKindAttr:$kind, OptionalAttr<Exec_ReductionAttr>:$reduction,
@@ -32,7 +32,7 @@ def Exec_CollectiveStartOp : Exec_Op<"collective_start", [AttrSizedOperandSegmen
                        Arg<Variadic<Exec_Contiguous>, "", [MemWrite]>:$outputs);
   let assemblyFormat = [{
     $kind (`reduction` `(` $reduction^ `)`)? (`destinations` $destinations^)? (`peer` `(` $peer^ `)`)? `group` `(` $group `)` `identifier` `(` $identifier `)` `slot` `(` $slot `)`
-    `ins` `(` $inputs `)` `outs` `(` $outputs `)` attr-dict `:` type($inputs) `to` type($outputs)
+    `ins` `(` $inputs `)` `outs` `(` $outputs `)` attr-dict (`:` type($inputs)^)? (`to` type($outputs)^)?
   }];
   let hasVerifier = 1;
 }

@@ -131,6 +131,8 @@ static LogicalResult verifyTransfer(CollectiveStartOp op) {
                                   << " outputs; a send takes inputs alone, a receive outputs alone";
   if (op.getReduction() || op.getDestinations())
     return op.emitOpError("takes neither a reduction nor destinations");
+  if (int64_t peer = *op.getPeer(); peer < 0)
+    return op.emitOpError("names position ") << peer << "; positions count from 0";
   return success();
 }
 

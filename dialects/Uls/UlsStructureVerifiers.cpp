@@ -176,6 +176,30 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return expectTypes(*this, getResultTypes(), TypeRange(results), "result");
 }
 
+/// What `gives` says of a half: each gradient once, and the second half others than the first.
+static LogicalResult verifyHalf(BackwardOp op) {
+  auto first = op.getResiduals().getDefiningOp<BackwardOp>();
+  if (!op.getGives() && !first && !op.getLeft())
+    return success();
+  if (!op.getGives())
+    return op.emitOpError("is one half of a backward; name the gradients that it gives");
+  if (first && op.getLeft())
+    return op.emitOpError("is a second half, which leaves nothing");
+  if (first && first.getCallee() != op.getCallee())
+    return op.emitOpError() << "goes on with what the first half of " << first.getCalleeAttr()
+                            << " left, not that of " << op.getCalleeAttr();
+  llvm::SmallDenseSet<int64_t> given;
+  ArrayRef<int64_t> gives = *op.getGives();
+  for (int64_t number : gives) {
+    if (!given.insert(number).second)
+      return op.emitOpError() << "gives gradient " << number << " twice";
+    if (first && first.getGives() &&
+        llvm::is_contained(ArrayRef<int64_t>(*first.getGives()), number))
+      return op.emitOpError() << "gives gradient " << number << ", which its first half gives";
+  }
+  return success();
+}
+
 LogicalResult BackwardOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto block = lookup<BlockOp>(*this, getCalleeAttr(), symbols);
   if (!block)
@@ -183,6 +207,8 @@ LogicalResult BackwardOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!block.isJoint())
     return emitOpError() << "calls the backward part of " << getCalleeAttr()
                          << ", which is not joint";
+  if (failed(verifyHalf(*this)))
+    return failure();
   SmallVector<Type> cotangents(block.getArgumentTypes().drop_front(block.getNumPrimalArguments()));
   if (isSecondHalf())
     cotangents.clear();
@@ -190,10 +216,11 @@ LogicalResult BackwardOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   ArrayRef<Type> gradients = block.getResultTypes().drop_front(block.getNumPrimalResults());
   SmallVector<Type> expected;
+  ArrayRef<int64_t> gives = getGives().value_or(ArrayRef<int64_t>());
   if (!getGives())
     expected.assign(gradients.begin(), gradients.end());
   else
-    for (int64_t number : *getGives()) {
+    for (int64_t number : gives) {
       if (number < 0 || number >= int64_t(gradients.size()))
         return emitOpError() << "gives gradient " << number << " of " << gradients.size();
       expected.push_back(gradients[number]);

@@ -44,8 +44,8 @@ struct Event {
 /// - a send starts right after the work that gives its value, a receive before the work ahead of
 ///   the one that takes it, so that it travels while that computes;
 /// - receives from one rank start in the order in which that rank sends;
-/// - a receive is waited for before the work that takes it, a send at the first place where, with
-///   `costs`, the other rank has started its receive.
+/// - a receive is waited for before the work that takes it, a send after the next work, at the
+///   first place where, with `costs`, the other rank has started its receive.
 ///
 /// Nobody waits for ever, even where a send is complete only after its receive has started: in the
 /// run that `simulate` times, an event waits only for starts of its own time or before, and starts

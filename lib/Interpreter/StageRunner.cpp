@@ -25,6 +25,24 @@ int64_t StageRunner::getPartner(int64_t rank, int64_t stage) const {
   return machine.getMesh().getGroup(rank, axis)[stage];
 }
 
+/// "receive from stage 1 of tensor<2x16xf32> at model.layers.0, chunk 1, microbatch 0".
+static std::string describe(dist::StartOp start) {
+  dist::CollectiveOpInterface collective = start.getCollective();
+  std::string text = collective.getKind().str();
+  llvm::raw_string_ostream stream(text);
+  if (auto send = dyn_cast<dist::SendOp>(collective.getOperation()))
+    stream << " to stage " << send.getPeer();
+  if (auto receive = dyn_cast<dist::ReceiveOp>(collective.getOperation()))
+    stream << " from stage " << receive.getPeer();
+  stream << " of ";
+  llvm::interleaveComma(collective.getTravellingTypes(), stream);
+  stream << " at " << dist::describeLocation(start.getLoc());
+  for (StringRef owner : {"chunk", "microbatch"})
+    if (auto number = start->getAttrOfType<IntegerAttr>(("dist." + owner).str()))
+      stream << ", " << owner << " " << number.getInt();
+  return text;
+}
+
 /// Whether what an op waits for has been done. Outside a start, a collective of all stages starts
 /// and waits at once.
 bool StageRunner::isReady(Operation *op) {
@@ -53,7 +71,9 @@ LogicalResult StageRunner::start(dist::StartOp op, Evaluation &e) {
     channel.sent.emplace_back(op, std::move(values));
   } else if (auto receive = dyn_cast<dist::ReceiveOp>(collective)) {
     number = channels[{receive.getPeer(), current}].received++;
-  } else if (auto reduce = dyn_cast<dist::AllReduceOp>(collective)) {
+  } else if (auto reduce = dyn_cast<dist::AllReduceOp>(collective);
+             reduce && reduce.getReduction() == dist::Reduction::Sum &&
+             reduce.getAxes().size() == 1) {
     number = stages[current].joined++;
     if (number == joined.size())
       joined.emplace_back();
@@ -67,28 +87,27 @@ LogicalResult StageRunner::start(dist::StartOp op, Evaluation &e) {
 LogicalResult StageRunner::receive(dist::WaitOp op, dist::ReceiveOp receive, Evaluation &e) {
   auto &[source, values] =
       channels[{receive.getPeer(), current}].sent[numbers.lookup(op.getHandle())];
-  if (values.size() != op.getNumResults())
-    return receive.emitOpError() << "receives " << op.getNumResults() << " values, but "
-                                 << dist::describeLocation(source->getLoc()) << " sends "
-                                 << values.size();
+  auto sent = cast<dist::StartOp>(source);
+  if (sent.getCollective().getTravellingTypes() != SmallVector<Type>(op.getResultTypes()))
+    return receive.emitOpError() << "gets another value than it expects: stage " << current
+                                 << " waits for its "
+                                 << describe(op.getHandle().getDefiningOp<dist::StartOp>())
+                                 << ", but next of stage " << receive.getPeer() << " is its "
+                                 << describe(sent);
   for (auto [result, value] : llvm::zip_equal(op.getResults(), values))
-    for (int64_t rank : machine.getActiveRanks()) {
-      const Tensor &tensor = value.getTensor(getPartner(rank, receive.getPeer()));
-      if (tensor.getShape() != cast<RankedTensorType>(result.getType()).getShape())
-        return receive.emitOpError()
-               << "receives " << result.getType() << ", which is not what stage "
-               << receive.getPeer() << " sends at " << dist::describeLocation(source->getLoc());
-      e.set(result, rank, tensor);
-    }
+    for (int64_t rank : machine.getActiveRanks())
+      e.set(result, rank, value.getTensor(getPartner(rank, receive.getPeer())));
   return success();
 }
 
 LogicalResult StageRunner::reduce(dist::WaitOp op, const Joined &all, Evaluation &e) {
   for (auto &[stage, entry] : all)
-    if (entry.second.size() != op.getNumResults())
-      return op.emitOpError() << "meets a collective of stage " << stage << " with "
-                              << entry.second.size() << " operands instead of "
-                              << op.getNumResults();
+    if (auto other = entry.first; other.getResultTypes() != op.getResultTypes())
+      return op.emitOpError() << "meets another collective than it expects: stage " << current
+                              << " waits for its "
+                              << describe(op.getHandle().getDefiningOp<dist::StartOp>())
+                              << ", but stage " << stage << " is at its "
+                              << describe(other->getParentOfType<dist::StartOp>());
   for (OpResult result : op->getResults())
     for (int64_t rank : machine.getActiveRanks()) {
       std::optional<Tensor> sum;
@@ -124,16 +143,17 @@ LogicalResult StageRunner::advance(Stage &stage) {
 
 /// No stage can go on: each waits for another.
 LogicalResult StageRunner::reportStuck() {
-  InFlightDiagnostic diag = machine.getModule().emitError("pipeline stages wait for each other");
+  std::string text;
+  llvm::raw_string_ostream stream(text);
   for (auto [index, stage] : llvm::enumerate(stages)) {
-    if (!stage.next)
-      continue;
-    auto start = cast<dist::WaitOp>(stage.next).getHandle().getDefiningOp<dist::StartOp>();
-    diag.attachNote(stage.next->getLoc())
-        << "stage " << index << " waits for its " << start.getCollective().getKind() << " at "
-        << dist::describeLocation(start.getLoc());
+    stream << (index ? "; stage " : "stage ") << index;
+    auto wait = cast_or_null<dist::WaitOp>(stage.next);
+    if (wait)
+      stream << " waits for its " << describe(wait.getHandle().getDefiningOp<dist::StartOp>());
+    else
+      stream << " is at its end";
   }
-  return diag;
+  return machine.getModule().emitError("pipeline stages wait for each other: ") << text;
 }
 
 LogicalResult StageRunner::run(ArrayRef<uls::StepOp> steps,

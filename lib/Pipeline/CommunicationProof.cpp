@@ -6,16 +6,23 @@
 
 #include "ulsc/CommunicationProof.h"
 
+#include <algorithm>
 #include <map>
-#include <optional>
 
 using namespace ulsc;
 using namespace ulsc::proof;
 
-static std::string describe(const Communication &what) {
-  std::string text = what.name + " over " + what.axes + " of " + what.operands;
-  if (!what.source.empty())
-    text += " at " + what.source;
+static std::string stageText(int64_t stage) { return "stage " + std::to_string(stage); }
+
+std::string proof::describe(const Communication &what) {
+  std::string text = what.name;
+  if (what.kind == Communication::Kind::Collective)
+    text += " over " + what.axes;
+  else
+    text += (what.kind == Communication::Kind::Send ? " to " : " from ") + stageText(what.peer);
+  text += " of " + what.operands;
+  if (const std::string &place = what.source.empty() ? what.place : what.source; !place.empty())
+    text += " at " + place;
   if (what.chunk >= 0)
     text += ", chunk " + std::to_string(what.chunk);
   if (what.microbatch >= 0)
@@ -23,12 +30,18 @@ static std::string describe(const Communication &what) {
   return text;
 }
 
-static std::string stageText(int64_t stage) { return "stage " + std::to_string(stage); }
+/// Whether a collective joins ranks of several stages.
+static bool isJoint(const Communication &what) {
+  return what.kind == Communication::Kind::Collective && what.joinsStages;
+}
 
-/// Whether a receive, or a collective on another stage, is of what the other side has.
+/// Whether a receive, or a collective on another stage, is of what the other side has. A transfer's
+/// two sides may be of two ops: who makes a value and who takes it.
 static bool agree(const Communication &a, const Communication &b) {
-  return a.axes == b.axes && a.operands == b.operands &&
-         (a.kind != Communication::Kind::Collective || a.name == b.name);
+  bool isCollective = a.kind == Communication::Kind::Collective;
+  return a.axes == b.axes && a.operands == b.operands && a.chunk == b.chunk &&
+         a.microbatch == b.microbatch &&
+         (!isCollective || (a.name == b.name && a.source == b.source));
 }
 
 namespace {
@@ -55,8 +68,10 @@ private:
   /// Slots, and the lists of what each stage starts.
   void collect() {
     joint.resize(programs.size());
+    awaited.resize(programs.size());
     for (int64_t stage = 0; stage < int64_t(programs.size()); ++stage) {
       std::map<int64_t, const Communication *> busy;
+      std::map<int64_t, size_t> numbers;
       for (const Event &event : programs[stage]) {
         auto it = busy.find(event.slot);
         if (event.isStart && it != busy.end())
@@ -66,10 +81,13 @@ private:
           return fail(stageText(stage) + " waits for slot " + std::to_string(event.slot) +
                       ", in which nothing was started");
         if (!event.isStart) {
+          if (isJoint(*it->second))
+            awaited[stage].push_back(numbers[event.slot]);
           busy.erase(it);
           continue;
         }
         busy[event.slot] = &event.what;
+        numbers[event.slot] = joint[stage].size();
         note(stage, event.what);
       }
       if (!busy.empty())
@@ -82,111 +100,138 @@ private:
       sends[{stage, what.peer}].push_back(&what);
     else if (what.kind == Kind::Receive)
       receives[{what.peer, stage}].push_back(&what);
-    else if (what.joinsStages)
+    else if (isJoint(what))
       joint[stage].push_back(&what);
   }
 
   void matchTransfers() {
     for (auto &[channel, list] : sends)
       receives[channel];
-    for (auto &[channel, list] : receives) {
-      const Started &sent = sends[channel];
-      std::string from = stageText(channel.first), to = stageText(channel.second);
-      for (size_t i = 0; i < std::max(sent.size(), list.size()); ++i) {
-        if (i >= list.size())
-          return fail(from + "'s " + describe(*sent[i]) + " for " + to +
-                      " is never received: " + to + " receives " + std::to_string(list.size()) +
-                      " of its " + std::to_string(sent.size()) + " sends");
-        if (i >= sent.size())
-          return fail(to + "'s " + describe(*list[i]) + " from " + from +
-                      " is never sent: " + from + " sends " + std::to_string(sent.size()) +
-                      " of its " + std::to_string(list.size()) + " receives");
-        bool isOfOther =
-            sent[i]->chunk != list[i]->chunk || sent[i]->microbatch != list[i]->microbatch;
-        if (!agree(*sent[i], *list[i]) || isOfOther)
-          return fail(from + "'s send number " + std::to_string(i) + " to " + to + " is " +
-                      describe(*sent[i]) + ", but " + to + "'s receive number " +
-                      std::to_string(i) + " from it is " + describe(*list[i]));
-      }
+    for (auto &[channel, list] : receives)
+      if (problem.empty())
+        matchChannel(channel, sends[channel], list);
+  }
+
+  void matchChannel(const Channel &channel, const Started &sent, const Started &received) {
+    std::string from = stageText(channel.first), to = stageText(channel.second);
+    for (size_t i = 0; i < std::min(sent.size(), received.size()); ++i) {
+      const Communication &send = *sent[i], &receive = *received[i];
+      if (!agree(send, receive))
+        return fail("number " + std::to_string(i) + " of what " + from + " sends to " + to +
+                    " is not what is received: " + from + " starts " + describe(send) + ", but " +
+                    to + " starts " + describe(receive));
     }
+    std::string counts = from + " sends " + std::to_string(sent.size()) + ", " + to + " receives " +
+                         std::to_string(received.size());
+    if (sent.size() > received.size())
+      fail(from + "'s " + describe(*sent[received.size()]) + " is never received: " + counts);
+    else if (sent.size() < received.size())
+      fail(to + "'s " + describe(*received[sent.size()]) + " is never sent: " + counts);
   }
 
   /// One order of all collectives that join stages: those of one communicator must match, and those
-  /// of two that share ranks must not cross.
+  /// of two that share ranks must not cross. What waits for them issues must match as well.
   void matchCollectives() {
-    for (size_t stage = 1; stage < joint.size(); ++stage)
-      for (size_t i = 0; i < std::max(joint[0].size(), joint[stage].size()); ++i) {
-        std::string other = stageText(stage);
-        if (i >= joint[0].size() || i >= joint[stage].size()) {
-          bool isFirst = i < joint[0].size();
-          const Communication &what = isFirst ? *joint[0][i] : *joint[stage][i];
-          return fail(stageText(isFirst ? 0 : stage) + " starts " + describe(what) +
-                      " as collective number " + std::to_string(i) + " between stages, " +
-                      (isFirst ? other : "stage 0") + " has no such collective");
-        }
-        if (!agree(*joint[0][i], *joint[stage][i]))
-          return fail("collective number " + std::to_string(i) + " between stages is " +
-                      describe(*joint[0][i]) + " on stage 0, but " + describe(*joint[stage][i]) +
-                      " on " + other);
+    for (size_t stage = 1; stage < joint.size() && problem.empty(); ++stage) {
+      matchStarts(joint[0], joint[stage], stage);
+      for (size_t i = 0; i < awaited[stage].size() && problem.empty(); ++i)
+        if (size_t first = awaited[0][i], other = awaited[stage][i]; first != other)
+          fail("stage 0 waits for " + describe(*joint[0][first]) + " where " + stageText(stage) +
+               " waits for " + describe(*joint[stage][other]) + ": wait number " +
+               std::to_string(i) + " for collectives between stages");
+    }
+  }
+
+  void matchStarts(const Started &first, const Started &other, size_t stage) {
+    for (size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
+      std::string number = "collective number " + std::to_string(i) + " between stages";
+      if (i >= first.size() || i >= other.size()) {
+        bool isFirst = i < first.size();
+        return fail(stageText(isFirst ? 0 : stage) + " starts " +
+                    describe(isFirst ? *first[i] : *other[i]) + " as " + number + ", " +
+                    stageText(isFirst ? stage : 0) + " has no such collective");
       }
+      if (!agree(*first[i], *other[i]))
+        return fail("stage 0 starts " + describe(*first[i]) + " as " + number + ", but " +
+                    stageText(stage) + " starts " + describe(*other[i]));
+    }
   }
 
   /// Where each stage is, and what it has started.
   struct Place {
-    size_t next = 0, collectives = 0;
-    /// Collectives between stages whose waits it has come to.
-    size_t arrived = 0;
+    size_t next = 0;
+    /// Collectives between stages that it has started, and waits for them that it has come to.
+    size_t started = 0, arrived = 0;
+    /// Whether it is past neither of the last ones.
+    bool isStarting = false, isArriving = false;
     std::map<int64_t, size_t> sent, received;
-    /// By slot: the communication and its number on its channel, or among the collectives.
+    /// By slot: the communication and its number on its channel.
     std::map<int64_t, std::pair<const Communication *, size_t>> slots;
   };
 
-  bool isComplete(const Communication &what, size_t number) {
-    if (what.kind == Kind::Collective)
-      return !what.joinsStages ||
-             std::all_of(places.begin(), places.end(),
-                         [&](const Place &place) { return place.arrived > number; });
-    Place &other = places[what.peer];
-    return (what.kind == Kind::Send ? other.received : other.sent)[current] > number;
+  /// Whether all stages have come as far as `place` among the starts of collectives between stages,
+  /// or among the waits for them.
+  bool haveAllCome(const Place &place, size_t Place::*count) {
+    return std::all_of(places.begin(), places.end(),
+                       [&](const Place &other) { return other.*count >= place.*count; });
   }
 
-  bool advance(Place &place) {
-    const Event &event = programs[current][place.next];
-    if (!event.isStart) {
-      auto it = place.slots.find(event.slot);
-      if (it->second.first->joinsStages && it->second.first->kind == Kind::Collective)
-        place.arrived = std::max(place.arrived, it->second.second + 1);
-      if (!isComplete(*it->second.first, it->second.second))
-        return false;
-      place.slots.erase(it);
-    } else if (event.what.kind == Kind::Send) {
-      place.slots[event.slot] = {&event.what, place.sent[event.what.peer]++};
-    } else if (event.what.kind == Kind::Receive) {
-      place.slots[event.slot] = {&event.what, place.received[event.what.peer]++};
+  bool start(Place &place, const Event &event) {
+    const Communication &what = event.what;
+    if (what.kind == Kind::Send) {
+      place.slots[event.slot] = {&what, place.sent[what.peer]++};
+    } else if (what.kind == Kind::Receive) {
+      place.slots[event.slot] = {&what, place.received[what.peer]++};
     } else {
-      place.slots[event.slot] = {&event.what, event.what.joinsStages ? place.collectives++ : 0};
+      place.slots[event.slot] = {&what, 0};
+      if (!isJoint(what))
+        return true;
+      place.started += !place.isStarting;
+      place.isStarting = !haveAllCome(place, &Place::started);
+      return !place.isStarting;
     }
-    ++place.next;
     return true;
+  }
+
+  bool wait(Place &place, const Event &event) {
+    auto it = place.slots.find(event.slot);
+    const auto &[what, number] = it->second;
+    bool isComplete = true;
+    if (isJoint(*what)) {
+      place.arrived += !place.isArriving;
+      isComplete = haveAllCome(place, &Place::arrived);
+      place.isArriving = !isComplete;
+    } else if (what->kind != Kind::Collective) {
+      Place &other = places[what->peer];
+      isComplete = (what->kind == Kind::Send ? other.received : other.sent)[current] > number;
+    }
+    if (isComplete)
+      place.slots.erase(it);
+    return isComplete;
   }
 
   void follow() {
     places.resize(programs.size());
     for (bool progresses = true; progresses;) {
       progresses = false;
-      for (current = 0; current < int64_t(programs.size()); ++current)
-        while (places[current].next < programs[current].size() && advance(places[current]))
-          progresses = true;
+      for (current = 0; current < int64_t(programs.size()); ++current) {
+        Place &place = places[current];
+        for (; place.next < programs[current].size(); ++place.next, progresses = true) {
+          const Event &event = programs[current][place.next];
+          if (!(event.isStart ? start(place, event) : wait(place, event)))
+            break;
+        }
+      }
     }
     std::string waits;
     for (size_t stage = 0; stage < programs.size(); ++stage) {
       Place &place = places[stage];
       if (place.next == programs[stage].size())
         continue;
-      const auto &[what, number] = place.slots[programs[stage][place.next].slot];
-      waits += (waits.empty() ? "" : "; ") + stageText(stage) + " waits for its " + describe(*what);
-      if (what->kind != Kind::Collective)
-        waits += (what->kind == Kind::Send ? " to " : " from ") + stageText(what->peer);
+      const Event &event = programs[stage][place.next];
+      waits += (waits.empty() ? "" : "; ") + stageText(stage) + " waits " +
+               (event.isStart ? "until others start " : "for its ") +
+               describe(*place.slots[event.slot].first);
     }
     if (!waits.empty())
       fail("stages wait for each other: " + waits);
@@ -197,7 +242,9 @@ private:
   llvm::ArrayRef<std::vector<Event>> programs;
   std::string problem;
   std::map<Channel, Started> sends, receives;
+  /// Collectives between stages, by stage: as they are started, and as they are waited for.
   std::vector<Started> joint;
+  std::vector<std::vector<size_t>> awaited; ///< numbers in `joint`
   std::vector<Place> places;
   int64_t current = 0;
 };

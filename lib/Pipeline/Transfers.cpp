@@ -87,8 +87,9 @@ private:
   void placeWaits() {
     for (Transfer &transfer : transfers) {
       double posted = getTime(transfer.receiver, transfer.receivePlace);
-      transfer.sendWait = transfer.sendPlace;
+      // It travels while the next work computes.
       size_t last = schedule.ranks[transfer.sender].size();
+      transfer.sendWait = std::min(transfer.sendPlace + 1, last);
       while (transfer.sendWait < last && getTime(transfer.sender, transfer.sendWait) < posted)
         ++transfer.sendWait;
     }

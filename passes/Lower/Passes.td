@@ -141,9 +141,9 @@ def ProveCommunicationPass : Lower_Pass<"ulsc-prove-communication"> {
   let summary = "proves that what ranks send, receive and reduce comes to an end";
   let description = [{
     Requires buffers, changes nothing. Follows the programs of all stages side by side, one rank for each. Fails where a send has no receive of
-    its type in its order or a receive no send, where collectives between stages come in another order or of another type on one of them, where
-    a slot is taken while it holds something, and where stages wait for each other. Both sides are named by the source model's op, chunk and
-    microbatch.
+    its type in its order or a receive no send, where collectives between stages come or are waited for in another order or of another type on
+    one of them, where a slot is taken while it holds something, where stages wait for each other, and where memory is touched while it travels.
+    Both sides are named by the source model's op, chunk and microbatch.
   }];
 }
 

@@ -30,18 +30,15 @@ SmallVector<Layer> ulsc::collectLayers(Block &block) {
 }
 
 SmallVector<ArrayRef<Layer>> ulsc::splitIntoPasses(ArrayRef<Layer> layers) {
-  auto getPlace = [](Layer layer) {
-    auto chunk = layer.forward->getAttrOfType<IntegerAttr>(dist::DistDialect::kChunkAttrName);
-    return std::pair(chunk ? chunk.getInt() : 0, layer.forward.getLayerAttr().getInt());
+  auto agree = [](Layer a, Layer b) {
+    return llvm::all_of(
+        ArrayRef({dist::DistDialect::kChunkAttrName, dist::DistDialect::kMicrobatchAttrName}),
+        [&](StringRef name) { return a.forward->getAttr(name) == b.forward->getAttr(name); });
   };
   SmallVector<ArrayRef<Layer>> passes;
   for (size_t begin = 0, end = 0; begin < layers.size(); begin = end) {
-    for (end = begin + 1; end < layers.size(); ++end) {
-      auto [chunk, layer] = getPlace(layers[end]);
-      auto [chunkBefore, layerBefore] = getPlace(layers[end - 1]);
-      if (chunk != chunkBefore || layer <= layerBefore)
-        break;
-    }
+    for (end = begin + 1; end < layers.size() && agree(layers[end - 1], layers[end]);)
+      ++end;
     passes.push_back(layers.slice(begin, end - begin));
   }
   return passes;

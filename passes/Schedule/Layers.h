@@ -22,8 +22,8 @@ bool isLayer(uls::CallOp call);
 /// The layers that a block runs forward and backward, in forward order.
 llvm::SmallVector<Layer> collectLayers(mlir::Block &block);
 
-/// Cuts such a list into passes through a chunk of the model. Where stages write microbatches out,
-/// layers begin anew with each.
+/// Cuts such a list into passes of one microbatch through one chunk of the model: stages of a
+/// pipeline write all of them out.
 llvm::SmallVector<llvm::ArrayRef<Layer>> splitIntoPasses(llvm::ArrayRef<Layer> layers);
 
 /// The most layers in one pass, over all steps.

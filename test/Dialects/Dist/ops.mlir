@@ -23,6 +23,24 @@ uls.block @collectives(%x: tensor<2x16xf32> {dist.sharding = #dist.sharding<@mes
   uls.yield %8 : tensor<2x16xf32>
 }
 
+// CHECK-LABEL: uls.block @transfers
+uls.block @transfers(%x: tensor<2x16xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>) {
+  // CHECK: dist.send %{{.*}}, %{{.*}} to 1 over @mesh ["dp"] cause "activation" : tensor<2x16xf32>, tensor<4xf32>
+  dist.send %x, %y to 1 over @mesh ["dp"] cause "activation" : tensor<2x16xf32>, tensor<4xf32>
+  // CHECK: %{{.*}}:2 = dist.receive from 0 over @mesh ["dp"] : tensor<2x16xf32>, tensor<4xf32>
+  %0:2 = dist.receive from 0 over @mesh ["dp"] : tensor<2x16xf32>, tensor<4xf32>
+  // CHECK: %[[HANDLE:.*]] = dist.start {
+  // CHECK-NEXT: dist.send %{{.*}} to 0 over @mesh ["dp"] : tensor<4xf32>
+  // CHECK: } : <>
+  %h = dist.start {
+    dist.send %0#1 to 0 over @mesh ["dp"] : tensor<4xf32>
+    dist.yield
+  } : <>
+  // CHECK: dist.wait %[[HANDLE]] : <>
+  dist.wait %h : <>
+  uls.yield %0#1 : tensor<4xf32>
+}
+
 // CHECK-LABEL: uls.block @flat
 // CHECK-SAME: #dist.sharding<@mesh, [{"tp"}, {}], flat={"dp"}>
 uls.block @flat(%x: tensor<4x6xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}], flat={"dp"}>}) -> (tensor<4x6xf32>) {

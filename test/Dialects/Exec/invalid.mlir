@@ -144,3 +144,75 @@ exec.function private @launch_with_other_type(%a: memref<4xf32>, %b: memref<8xf3
   exec.launch @copy ins(%a : memref<4xf32>) outs(%b : memref<8xf32>)
   exec.return
 }
+
+// -----
+
+exec.function private @send_without_peer(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{needs peer}}
+  exec.collective_start send group(0) identifier(0) slot(0) ins(%a) outs() : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @receive_without_peer(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{needs peer}}
+  exec.collective_start receive group(0) identifier(0) slot(0) ins() outs(%a) to memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @gather_with_peer(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{takes no peer}}
+  exec.collective_start all_gather peer(1) group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<8xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @send_with_outputs(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{has 1 inputs and 1 outputs; a send takes inputs alone, a receive outputs alone}}
+  exec.collective_start send peer(1) group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<8xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @send_of_nothing(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{has 0 inputs and 0 outputs; a send takes inputs alone, a receive outputs alone}}
+  exec.collective_start send peer(1) group(0) identifier(0) slot(0) ins() outs()
+  exec.return
+}
+
+// -----
+
+exec.function private @receive_with_inputs(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{has 1 inputs and 0 outputs; a send takes inputs alone, a receive outputs alone}}
+  exec.collective_start receive peer(1) group(0) identifier(0) slot(0) ins(%a) outs() : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @send_with_reduction(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{takes neither a reduction nor destinations}}
+  exec.collective_start send reduction(sum) peer(1) group(0) identifier(0) slot(0) ins(%a) outs() : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @receive_with_destinations(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{takes neither a reduction nor destinations}}
+  exec.collective_start receive destinations [1, 0] peer(1) group(0) identifier(0) slot(0) ins() outs(%a) to memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @send_to_nobody(%a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{names position -1; positions count from 0}}
+  exec.collective_start send peer(-1) group(0) identifier(0) slot(0) ins(%a) outs() : memref<4xf32>
+  exec.return
+}

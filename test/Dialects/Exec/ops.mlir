@@ -111,6 +111,10 @@ exec.function @ulsc_step() attributes {entry} {
       : memref<8x64xf32>, memref<8xf32> to memref<8x64xf32>, memref<8xf32>
   // CHECK: exec.collective_wait slot(1)
   exec.collective_wait slot(1)
+  // CHECK: exec.collective_start send peer(1) group(0) identifier(5) slot(0) ins(%{{.*}}, %{{.*}}) outs() : memref<8x64xf32>, memref<8xf32>
+  exec.collective_start send peer(1) group(0) identifier(5) slot(0) ins(%a, %out) outs() : memref<8x64xf32>, memref<8xf32>
+  // CHECK: exec.collective_start receive peer(1) group(0) identifier(6) slot(1) ins() outs(%{{.*}}) {dist.chunk = 1 : i64} to memref<8x64xf32>
+  exec.collective_start receive peer(1) group(0) identifier(6) slot(1) ins() outs(%a) {dist.chunk = 1 : i64} to memref<8x64xf32>
   // CHECK: exec.read_control "stop_requested" to %{{.*}} : memref<f32>
   exec.read_control "stop_requested" to %s : memref<f32>
   // CHECK: exec.write_control "loss" from %{{.*}} : memref<f32>

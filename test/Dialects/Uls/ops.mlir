@@ -22,6 +22,10 @@ uls.forward @forward(%tokens: tensor<4x8xi32>, %targets: tensor<4x8xi32>, %c: !u
   // CHECK: uls.call @joint_scale
   %y, %r = uls.call @joint_scale(%x, %w) {layer = 3 : i64} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, !uls.residuals)
   %dx, %dw = uls.backward @joint_scale %r (%y) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  // CHECK: %[[FIRST:.*]]:2 = uls.backward @joint_scale %{{.*}} gives [1] : (tensor<4xf32>) -> (tensor<4xf32>, !uls.residuals)
+  %dv, %left = uls.backward @joint_scale %r (%y) gives [1] : (tensor<4xf32>) -> (tensor<4xf32>, !uls.residuals)
+  // CHECK: uls.backward @joint_scale %[[FIRST]]#1{{ ?}}() gives [0] : () -> tensor<4xf32>
+  %dz = uls.backward @joint_scale %left () gives [0] : () -> tensor<4xf32>
   uls.yield %dw : tensor<4xf32>
 }
 

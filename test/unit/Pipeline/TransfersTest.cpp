@@ -4,31 +4,19 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
-#include "ulsc/PipelineTransfers.h"
+#include "Tables.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
-#include <random>
 #include <set>
 
 using namespace ulsc::pipeline;
+using namespace ulsc::test;
 
 namespace {
-
-/// What chunks hand on: activations forward, gradients backward.
-std::vector<Flow> getFlows(const Schedule &schedule) {
-  std::vector<Flow> flows;
-  for (int64_t chunk = 0; chunk + 1 < schedule.shape.getChunks(); ++chunk) {
-    if (schedule.rankOf[chunk] == schedule.rankOf[chunk + 1])
-      continue;
-    flows.push_back({{Work::Forward, chunk}, {{Work::Forward, chunk + 1}}});
-    flows.push_back({{Work::BackwardInput, chunk + 1}, {{Work::BackwardInput, chunk}}});
-  }
-  return flows;
-}
 
 /// Follows the ranks' events. A send is complete when its receive has started; sends and receives
 /// of two ranks match by their order; a work finds its values or fails. Independent of how events
@@ -154,47 +142,7 @@ TEST(PipelineTransfers, ReceivesOfTheNextWorkStartOneWorkAhead) {
   using Kind = Event::Kind;
   EXPECT_EQ(kinds, (std::vector<Kind>{Kind::StartReceive, Kind::WaitReceive, Kind::Compute,
                                       Kind::StartReceive, Kind::Compute, Kind::StartSend,
-                                      Kind::WaitReceive, Kind::Compute}));
-}
-
-/// A table of one of the shapes with its entries in a random order: of all, of some that keep their
-/// backwards behind their forwards, or with one entry changed.
-Schedule drawTable(std::mt19937_64 &random) {
-  int64_t p = 1 + random() % 4, m = 1 + random() % 4, v = 1 + random() % 2;
-  Schedule schedule{{p, m, v}, {}, {}};
-  schedule.ranks.resize(p);
-  for (int64_t chunk = 0; chunk < p * v; ++chunk)
-    schedule.rankOf.push_back(chunk % p);
-  for (int64_t chunk = 0; chunk < p * v; ++chunk)
-    for (int64_t i = 0; i < m; ++i) {
-      auto &list = schedule.ranks[chunk % p];
-      list.push_back({Work::Forward, chunk, i});
-      if (random() % 2) {
-        list.push_back({Work::Backward, chunk, i});
-      } else {
-        list.push_back({Work::BackwardInput, chunk, i});
-        list.push_back({Work::BackwardWeight, chunk, i});
-      }
-    }
-  uint64_t kind = random() % 4;
-  for (auto &list : schedule.ranks) {
-    std::shuffle(list.begin(), list.end(), random);
-    if (kind != 0)
-      std::stable_sort(list.begin(), list.end(), [&](const Entry &a, const Entry &b) {
-        auto rankOf = [](const Entry &e) { return std::pair(int(e.work), e.chunk); };
-        return rankOf(a) < rankOf(b);
-      });
-    if (kind == 2 && list.size() > 1)
-      std::swap(list[random() % list.size()], list[random() % list.size()]);
-  }
-  if (kind == 3) {
-    auto &list = schedule.ranks[random() % p];
-    if (random() % 2)
-      list.erase(list.begin() + random() % list.size());
-    else
-      list.push_back(list[random() % list.size()]);
-  }
-  return schedule;
+                                      Kind::WaitSend, Kind::WaitReceive}));
 }
 
 /// Runs a table as it stands: a work waits for the values it takes, and takes each once. Knows
@@ -251,8 +199,8 @@ TEST(PipelineTransfers, RandomTablesAreAcceptedWhereTheyRun) {
       EXPECT_EQ(follow(schedule), "") << "table " << i;
     }
   }
-  EXPECT_GT(accepted, 2000);
-  EXPECT_LT(accepted, 8000);
+  EXPECT_GT(accepted, 1000);
+  EXPECT_LT(accepted, 9000);
 }
 
 } // namespace
