@@ -114,7 +114,11 @@ LogicalResult BufferEmitter::emitCall(Operation *op) {
   for (auto [value, accumulator] : llvm::zip_equal(call.getResults(), callee.accumulatorOf))
     if (!accumulator)
       arguments.push_back(getBuffer(value));
-  exec::CallOp::create(builder, op->getLoc(), call.getCallee(), arguments, Value());
+  auto made = exec::CallOp::create(builder, op->getLoc(), call.getCallee(), arguments, Value());
+  // Whose values it makes.
+  for (StringRef name : {"dist.chunk", "dist.microbatch"})
+    if (Attribute attr = op->getAttr(name))
+      made->setAttr(name, attr);
   return success();
 }
 

@@ -162,6 +162,7 @@ struct SinkAccumulation : ulsc::impl::SinkAccumulationPassBase<SinkAccumulation>
         arguments.push_back(accumulate.getAccumulator());
     auto replacement = uls::CallOp::create(builder, call.getLoc(), variant.getResultTypes(),
                                            variant.getSymName(), arguments, call.getLayerAttr());
+    replacement->setDiscardableAttrs(call->getDiscardableAttrDictionary());
     for (auto [i, accumulate] : llvm::enumerate(accumulations)) {
       if (accumulate) {
         accumulate.replaceAllUsesWith(replacement.getResult(i));

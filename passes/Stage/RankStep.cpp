@@ -108,8 +108,15 @@ void RankStep::set(Value value, int64_t microbatch, Value made) {
     inner[{value, microbatch}] = made;
 }
 
+/// Whose value an op makes or moves, for who reads the program.
+void RankStep::note(Operation *op, int64_t chunk, int64_t microbatch) {
+  op->setAttr(kChunkAttrName, builder.getI64IntegerAttr(chunk));
+  op->setAttr("dist.microbatch", builder.getI64IntegerAttr(microbatch));
+}
+
 /// One half of a backward call: the gradients of weights, or the others, which come first.
-void RankStep::computeHalf(uls::BackwardOp op, int64_t microbatch, bool isWeight) {
+void RankStep::computeHalf(uls::BackwardOp op, const pipeline::Entry &entry, bool isWeight) {
+  int64_t microbatch = entry.microbatch;
   SmallVector<Type> types;
   SmallVector<int64_t> gives;
   for (OpResult result : op->getResults())
@@ -122,6 +129,7 @@ void RankStep::computeHalf(uls::BackwardOp op, int64_t microbatch, bool isWeight
     return;
   if (!hasOther) {
     Operation *whole = copy(op, microbatch);
+    note(whole, entry.chunk, microbatch);
     for (auto [before, after] : llvm::zip_equal(op->getResults(), whole->getResults()))
       set(before, microbatch, after);
     return;
@@ -136,6 +144,7 @@ void RankStep::computeHalf(uls::BackwardOp op, int64_t microbatch, bool isWeight
   auto half = uls::BackwardOp::create(builder, op.getLoc(), types, op.getCalleeAttr(), residuals,
                                       cotangents, builder.getDenseI64ArrayAttr(gives));
   half->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  note(half, entry.chunk, microbatch);
   for (StringRef name : {"dist.shardings", "dist.origins", "dist.causes"})
     if (auto list = op->getAttrOfType<ArrayAttr>(name)) {
       SmallVector<Attribute> own;
@@ -155,12 +164,14 @@ void RankStep::compute(const pipeline::Entry &entry) {
   bool isWeight = entry.work == Work::BackwardWeight;
   for (Operation *op : source.parts.getOps(part, entry.chunk)) {
     if (auto backward = dyn_cast<uls::BackwardOp>(op); backward && isHalf) {
-      computeHalf(backward, entry.microbatch, isWeight);
+      computeHalf(backward, entry, isWeight);
       continue;
     }
     if (isHalf && source.parts.isOfWeights(op->getResult(0)) != isWeight)
       continue;
     Operation *clone = copy(op, entry.microbatch);
+    if (isa<uls::CallOp, uls::BackwardOp>(clone))
+      note(clone, entry.chunk, entry.microbatch);
     for (auto [before, after] : llvm::zip_equal(op->getResults(), clone->getResults()))
       set(before, entry.microbatch, after);
   }
@@ -226,13 +237,6 @@ Value RankStep::wait(dist::StartOp start, Attribute sharding) {
   return wait->getNumResults() ? wait->getResult(0) : Value();
 }
 
-/// Whose value travels, for who reads the program.
-void RankStep::note(dist::StartOp start, const Event &event) {
-  const pipeline::Flow &flow = source.flows[event.flow].second;
-  start->setAttr(kChunkAttrName, builder.getI64IntegerAttr(flow.from.chunk));
-  start->setAttr("dist.microbatch", builder.getI64IntegerAttr(event.microbatch));
-}
-
 /// The sharding of what travels: complete, for ranks along other axes are summed before.
 static Attribute completed(Attribute sharding) {
   auto attr = dyn_cast_or_null<dist::ShardingAttr>(sharding);
@@ -249,10 +253,10 @@ void RankStep::add(const Event &event) {
   case Event::Kind::StartSend:
     handles[key] = startSend(value, get(value, event.microbatch),
                              source.schedule.rankOf[flow.to.front().chunk], sharding);
-    return note(handles[key], event);
+    return note(handles[key], flow.from.chunk, event.microbatch);
   case Event::Kind::StartReceive:
     handles[key] = startReceive(value, source.schedule.rankOf[flow.from.chunk], sharding);
-    return note(handles[key], event);
+    return note(handles[key], flow.from.chunk, event.microbatch);
   case Event::Kind::WaitSend:
     wait(handles[key], {});
     return;

@@ -53,14 +53,14 @@ private:
   mlir::Value getOuter(mlir::Value value);
   mlir::Operation *copyOuter(mlir::Operation *op);
   void compute(const pipeline::Entry &entry);
-  void computeHalf(uls::BackwardOp op, int64_t microbatch, bool isWeight);
+  void computeHalf(uls::BackwardOp op, const pipeline::Entry &entry, bool isWeight);
   mlir::Operation *copy(mlir::Operation *op, int64_t microbatch);
   void set(mlir::Value value, int64_t microbatch, mlir::Value made);
   dist::StartOp startSend(mlir::Value source, mlir::Value value, int64_t peer,
                           mlir::Attribute sharding);
   dist::StartOp startReceive(mlir::Value source, int64_t peer, mlir::Attribute sharding);
   mlir::Value wait(dist::StartOp start, mlir::Attribute sharding);
-  void note(dist::StartOp start, const pipeline::Event &event);
+  void note(mlir::Operation *op, int64_t chunk, int64_t microbatch);
   mlir::ArrayAttr getPipelineAxes();
   void addNorm(uls::GlobalNormOp norm, llvm::ArrayRef<llvm::SmallVector<int64_t, 2>> owners);
   void addUpdate(uls::UpdateOp update, llvm::ArrayRef<llvm::SmallVector<int64_t, 2>> owners);
