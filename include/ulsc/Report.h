@@ -37,6 +37,9 @@ struct CollectiveRow {
   int64_t bytes = 0;
   /// Of one call: what a rank's link carries at least, by the factors of nccl-tests.
   double wireBytes = 0;
+  /// Of one call: how long it takes when all its ranks start it at once, by the cluster
+  /// description.
+  double predictedUs = 0;
   std::string dtype, source, cause;
   /// The position along `pp` of the ranks that call it; -1 where all do.
   int64_t stage = -1;
@@ -48,6 +51,10 @@ struct CollectiveRow {
 /// the whole step: the count of targets, the loss, the norm, stop flags. Works from the stage
 /// `local` until buffers are assigned.
 llvm::StringRef getPhase(dist::CollectiveOpInterface collective);
+
+/// What the report and the manifest tell of one collective alike: all but count and stage. Works
+/// from the stage `local` until buffers are assigned.
+CollectiveRow describeCollective(dist::CollectiveOpInterface collective);
 
 /// Every collective of a step, in the order of the program. Works from the stage `local` on.
 llvm::SmallVector<CollectiveRow> collectCollectives(mlir::ModuleOp module);

@@ -9,16 +9,25 @@
 
 #include "llvm/Support/MathExtras.h"
 
+using namespace ulsc;
 using namespace ulsc::cost;
 
 Cluster Cluster::getDefault() {
   return {{{"node", 8, 3.0, 300.0}, {"network", 0, 12.0, 25.0}}, 2000.0, 300.0};
 }
 
-CommunicationCost::CommunicationCost(Cluster cluster, dist::MeshAttr mesh)
-    : cluster(std::move(cluster)) {
+static llvm::SmallVector<int64_t> getSizes(dist::MeshAttr mesh) {
+  llvm::SmallVector<int64_t> sizes;
   for (dist::MeshAxisAttr axis : mesh.getAxes())
     sizes.push_back(axis.getSize());
+  return sizes;
+}
+
+CommunicationCost::CommunicationCost(Cluster cluster, dist::MeshAttr mesh)
+    : CommunicationCost(std::move(cluster), getSizes(mesh)) {}
+
+CommunicationCost::CommunicationCost(Cluster cluster, llvm::ArrayRef<int64_t> sizes)
+    : cluster(std::move(cluster)), sizes(sizes) {
   strides.assign(sizes.size(), 1);
   for (size_t i = sizes.size(); i-- > 1;)
     strides[i - 1] = strides[i] * sizes[i];

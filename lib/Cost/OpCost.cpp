@@ -45,14 +45,34 @@ static double getBytes(TypeRange types) {
   return bytes;
 }
 
+/// The sizes of the mesh's axes, each cut where the parts that `names` has of it begin and end;
+/// what is named is in `mask`.
+static SmallVector<int64_t> cutAxes(dist::MeshAttr mesh, ArrayAttr names, cost::AxisMask &mask) {
+  SmallVector<int64_t> sizes;
+  for (auto [i, axis] : llvm::enumerate(mesh.getAxes())) {
+    SmallVector<dist::AxisPart> parts;
+    for (auto name : names.getAsRange<StringAttr>())
+      if (auto part = mesh.findAxis(name.getValue()); part && part->position == i)
+        parts.push_back(*part);
+    llvm::sort(parts,
+               [](const dist::AxisPart &a, const dist::AxisPart &b) { return a.minor > b.minor; });
+    int64_t rest = axis.getSize();
+    for (const dist::AxisPart &part : parts) {
+      sizes.push_back(rest / (part.size * part.minor));
+      mask |= cost::AxisMask(1) << sizes.size();
+      sizes.push_back(part.size);
+      rest = part.minor;
+    }
+    sizes.push_back(rest);
+  }
+  return sizes;
+}
+
 double ulsc::cost::predictUs(dist::CollectiveOpInterface op, dist::MeshAttr mesh,
                              const Cluster &cluster) {
   AxisMask mask = 0;
-  for (auto name : op.getAxes().getAsRange<StringAttr>())
-    for (auto [i, axis] : llvm::enumerate(mesh.getAxes()))
-      if (axis.getName() == name.getValue())
-        mask |= AxisMask(1) << i;
-  CommunicationCost costs(cluster, mesh);
+  SmallVector<int64_t> sizes = cutAxes(mesh, op.getAxes(), mask);
+  CommunicationCost costs(cluster, sizes);
   StringRef kind = op.getKind();
   double in = getBytes(op.getInputs().getTypes()), out = getBytes(op.getOutputs().getTypes());
   if (kind == "all_reduce")
@@ -61,7 +81,10 @@ double ulsc::cost::predictUs(dist::CollectiveOpInterface op, dist::MeshAttr mesh
     return costs.allGather(mask, out);
   if (kind == "reduce_scatter")
     return costs.reduceScatter(mask, in);
-  return kind == "all_to_all" ? costs.allToAll(mask, in) : costs.permute(mask, in);
+  if (kind == "all_to_all")
+    return costs.allToAll(mask, in);
+  // Of a message each side has one end.
+  return costs.permute(mask, std::max(in, out));
 }
 
 double ulsc::cost::predictUs(Operation *op, const Cluster &cluster) {

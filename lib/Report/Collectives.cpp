@@ -8,6 +8,7 @@
 #include "ulsc/Report.h"
 
 #include "dialects/Uls/Uls.h"
+#include "ulsc/Cost/OpCost.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
@@ -61,6 +62,27 @@ static std::string getSource(Location location) {
   if (auto call = llvm::dyn_cast<CallSiteLoc>(location))
     return getSource(call.getCallee());
   return {};
+}
+
+CollectiveRow ulsc::report::describeCollective(dist::CollectiveOpInterface op) {
+  CollectiveRow row;
+  row.kind = op.getKind().str();
+  SmallVector<StringAttr> axes;
+  for (auto axis : op.getAxes().getAsRange<StringAttr>()) {
+    axes.push_back(axis);
+    row.axes.push_back(axis.getValue().str());
+  }
+  row.phase = getPhase(op).str();
+  row.bytes = std::max(getBytes(op.getInputs().getTypes()), getBytes(op.getOutputs().getTypes()));
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(op, op.getMeshAttr());
+  row.wireBytes = computeWireBytes(row.kind, row.bytes, mesh ? mesh.getMesh().getSize(axes) : 1);
+  if (mesh)
+    row.predictedUs = cost::predictUs(op, mesh.getMesh(), cost::Cluster::getDefault());
+  row.dtype = getDtype(op.getTravellingTypes());
+  row.source = getSource(op->getLoc());
+  if (StringAttr cause = op.getCauseAttr())
+    row.cause = cause.getValue().str();
+  return row;
 }
 
 namespace {
@@ -120,23 +142,9 @@ private:
   }
 
   void add(dist::CollectiveOpInterface op, int64_t times) {
-    CollectiveRow row;
-    row.kind = op.getKind().str();
-    SmallVector<StringAttr> axes;
-    for (auto axis : op.getAxes().getAsRange<StringAttr>()) {
-      axes.push_back(axis);
-      row.axes.push_back(axis.getValue().str());
-    }
-    row.phase = getPhase(op).str();
+    CollectiveRow row = describeCollective(op);
     row.countPerStep = times;
-    row.bytes = std::max(getBytes(op.getInputs().getTypes()), getBytes(op.getOutputs().getTypes()));
-    auto mesh = symbols.lookup<dist::MeshOp>(op.getMeshAttr().getValue());
-    row.wireBytes = computeWireBytes(row.kind, row.bytes, mesh ? mesh.getMesh().getSize(axes) : 1);
     row.stage = stage;
-    row.dtype = getDtype(op.getTravellingTypes());
-    row.source = getSource(op->getLoc());
-    if (StringAttr cause = op.getCauseAttr())
-      row.cause = cause.getValue().str();
     std::string key = std::to_string(stage) + "\n" + row.kind + "\n" + llvm::join(row.axes, ",") +
                       "\n" + row.phase + "\n" + std::to_string(row.bytes) + "\n" + row.dtype +
                       "\n" + row.source + "\n" + row.cause;

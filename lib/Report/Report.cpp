@@ -14,6 +14,8 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::report;
@@ -65,6 +67,11 @@ static std::string formatBytes(double bytes) {
       .str();
 }
 
+/// `8.5 us`, `1.2 ms`.
+static std::string formatUs(double us) {
+  return llvm::formatv("{0:F1} {1}", us >= 1000 ? us / 1000 : us, us >= 1000 ? "ms" : "us").str();
+}
+
 /// What a bucket carries has a cause each: the first, and how many more the report lists.
 static std::string shorten(StringRef cause) {
   auto [first, rest] = cause.split("; ");
@@ -73,21 +80,8 @@ static std::string shorten(StringRef cause) {
   return llvm::formatv("{0} (and {1} more)", first, rest.count("; ") + 1).str();
 }
 
-void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow> rows) {
-  if (rows.empty()) {
-    stream << "no collectives: every rank works alone\n";
-    return;
-  }
-  std::vector<std::vector<std::string>> table;
-  table.push_back(
-      {"kind", "axes", "phase", "per step", "bytes", "wire bytes", "dtype", "source", "cause"});
-  double total = 0;
-  for (const CollectiveRow &row : rows) {
-    total += row.wireBytes * double(row.countPerStep);
-    table.push_back({row.kind, llvm::join(row.axes, ","), row.phase,
-                     std::to_string(row.countPerStep), formatBytes(double(row.bytes)),
-                     formatBytes(row.wireBytes), row.dtype, row.source, shorten(row.cause)});
-  }
+/// Prints lines of as many cells each, every column as wide as its widest cell.
+static void printTable(raw_ostream &stream, ArrayRef<std::vector<std::string>> table) {
   SmallVector<size_t> widths(table.front().size());
   for (const auto &line : table)
     for (auto [width, cell] : llvm::zip_equal(widths, line))
@@ -101,8 +95,45 @@ void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow>
     }
     stream << StringRef(text).rtrim() << "\n";
   }
-  stream << "bytes are those of one call; on the wire in all: " << formatBytes(total)
-         << " per rank and step\n";
+}
+
+/// What a rank does in a step. Ranks of a stage do the stage's part: of them those that do most.
+static void printTotals(raw_ostream &stream, ArrayRef<CollectiveRow> rows) {
+  std::map<int64_t, std::pair<double, double>> totals;
+  double mostWireBytes = 0, mostUs = 0;
+  for (const CollectiveRow &row : rows) {
+    auto &[wireBytes, us] = totals[row.stage];
+    wireBytes += row.wireBytes * double(row.countPerStep);
+    us += row.predictedUs * double(row.countPerStep);
+    mostWireBytes = std::max(mostWireBytes, wireBytes);
+    mostUs = std::max(mostUs, us);
+  }
+  stream << "bytes and predicted time are those of one call; in all per rank and step"
+         << (totals.size() > 1 ? " at most: " : ": ") << formatBytes(mostWireBytes)
+         << " on the wire, " << formatUs(mostUs) << " predicted\n";
+}
+
+void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow> rows) {
+  if (rows.empty()) {
+    stream << "no collectives: every rank works alone\n";
+    return;
+  }
+  std::vector<std::vector<std::string>> table;
+  table.push_back({"kind", "axes", "phase", "per step", "bytes", "wire bytes", "predicted", "dtype",
+                   "source", "cause"});
+  bool hasStages = rows.front().stage >= 0;
+  if (hasStages)
+    table.front().insert(table.front().begin(), "stage");
+  for (const CollectiveRow &row : rows) {
+    table.push_back({row.kind, llvm::join(row.axes, ","), row.phase,
+                     std::to_string(row.countPerStep), formatBytes(double(row.bytes)),
+                     formatBytes(row.wireBytes), formatUs(row.predictedUs), row.dtype, row.source,
+                     shorten(row.cause)});
+    if (hasStages)
+      table.back().insert(table.back().begin(), std::to_string(row.stage));
+  }
+  printTable(stream, table);
+  printTotals(stream, rows);
 }
 
 //===---------------------------------------------------------------------------------------===//
@@ -110,10 +141,15 @@ void ulsc::report::printCollectives(raw_ostream &stream, ArrayRef<CollectiveRow>
 //===---------------------------------------------------------------------------------------===//
 
 static llvm::json::Object makeRow(const CollectiveRow &row) {
-  llvm::json::Object object{{"kind", row.kind},   {"axes", llvm::json::Array(row.axes)},
-                            {"phase", row.phase}, {"count_per_step", row.countPerStep},
-                            {"bytes", row.bytes}, {"wire_bytes", row.wireBytes},
-                            {"dtype", row.dtype}, {"source", row.source},
+  llvm::json::Object object{{"kind", row.kind},
+                            {"axes", llvm::json::Array(row.axes)},
+                            {"phase", row.phase},
+                            {"count_per_step", row.countPerStep},
+                            {"bytes", row.bytes},
+                            {"wire_bytes", row.wireBytes},
+                            {"predicted_us", row.predictedUs},
+                            {"dtype", row.dtype},
+                            {"source", row.source},
                             {"cause", row.cause}};
   if (row.stage >= 0)
     object["stage"] = row.stage;

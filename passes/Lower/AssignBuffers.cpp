@@ -106,7 +106,6 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
     SmallVector<Operation *> done;
     for (uls::BlockOp block : order) {
       BufferEmitter emitter(state, block.getEntry(), block.getSymName(),
-                            state.collectives.getCalls(block.getSymName()),
                             state.signatures.find(block.getSymName())->second);
       if (failed(emitter.emitBlock(block)))
         return signalPassFailure();
@@ -116,7 +115,7 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
       Signature none;
       int64_t stage = dist::getStage(step);
       std::string name = kEntryName.str() + (stage < 0 ? "" : "." + std::to_string(stage));
-      BufferEmitter emitter(state, step.getEntry(), name, 1, none);
+      BufferEmitter emitter(state, step.getEntry(), name, none);
       auto function = emitter.emitStep(step);
       if (failed(function))
         return signalPassFailure();

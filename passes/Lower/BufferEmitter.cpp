@@ -21,9 +21,9 @@ static MemRefType getMemRef(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
-BufferEmitter::BufferEmitter(ModuleState &state, Block &body, StringRef name, int64_t runs,
+BufferEmitter::BufferEmitter(ModuleState &state, Block &body, StringRef name,
                              const Signature &signature)
-    : state(state), body(body), name(name), runs(runs), signature(signature),
+    : state(state), body(body), name(name), signature(signature),
       assignment(body, state.symbols, state.signatures, signature),
       builder(body.getParentOp()->getContext()) {
   // Callees run while this function's collectives are under way: their slots come first.

@@ -30,7 +30,7 @@ struct ModuleState {
 /// Writes one `exec.function`. Each op on values has a handler by its name.
 class BufferEmitter {
 public:
-  BufferEmitter(ModuleState &state, mlir::Block &body, llvm::StringRef name, int64_t runs,
+  BufferEmitter(ModuleState &state, mlir::Block &body, llvm::StringRef name,
                 const Signature &signature);
 
   /// The function that a block becomes.
@@ -90,7 +90,6 @@ private:
   ModuleState &state;
   mlir::Block &body;
   std::string name;
-  int64_t runs; ///< per step
   const Signature &signature;
   BufferAssignment assignment;
   mlir::OpBuilder builder;

@@ -171,10 +171,7 @@ LogicalResult BufferEmitter::emitCollectiveStart(Operation *op, ValueRange resul
     peer = send.getPeerAttr();
   if (auto receive = dyn_cast<dist::ReceiveOp>(op))
     peer = receive.getPeerAttr();
-  int64_t count = runs;
-  if (auto loop = op->getParentOfType<uls::MicrobatchesOp>())
-    count *= loop.getCount();
-  int64_t identifier = state.collectives.addCollective(collective, count);
+  int64_t identifier = state.collectives.addCollective(collective);
   auto start = exec::CollectiveStartOp::create(
       builder, op->getLoc(), exec::CollectiveKindAttr::get(op->getContext(), *kind), combiner,
       destinations, peer,

@@ -6,7 +6,6 @@
 
 #include "passes/Lower/CollectiveTable.h"
 
-#include "dialects/Exec/ExecOps.h"
 #include "dialects/Uls/Uls.h"
 #include "ulsc/Report.h"
 
@@ -14,56 +13,70 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::lower;
 
-/// Adds to `calls` how often the body of `function`, run `times` times, runs each block.
-static void countCalls(Operation *function, int64_t times, SymbolTable &symbols,
-                       llvm::StringMap<int64_t> &calls) {
+/// How often a loop around `op` runs it.
+static int64_t getTrips(Operation *op) {
+  auto loop = op->getParentOfType<uls::MicrobatchesOp>();
+  return loop ? loop.getCount() : 1;
+}
+
+/// Tells `found` of each block that the body of `function`, run `times` times, calls, and how
+/// often.
+static void findCalls(Operation *function, int64_t times, SymbolTable &symbols,
+                      llvm::function_ref<void(StringRef, int64_t)> found) {
   function->walk([&](uls::CallOp call) {
-    int64_t inner = times;
-    if (auto loop = call->getParentOfType<uls::MicrobatchesOp>())
-      inner *= loop.getCount();
-    calls[call.getCallee()] += inner;
+    int64_t inner = times * getTrips(call);
+    found(call.getCallee(), inner);
     if (Operation *callee = symbols.lookup(call.getCallee()))
-      countCalls(callee, inner, symbols, calls);
+      findCalls(callee, inner, symbols, found);
   });
 }
 
 CollectiveTable::CollectiveTable(ModuleOp module) : module(module) {
   SymbolTable symbols(module);
   for (auto step : module.getOps<uls::StepOp>())
-    countCalls(step, 1, symbols, calls);
-  if (auto model = module->getAttrOfType<DictionaryAttr>("uls.model"))
-    if (auto text = model.getAs<StringAttr>("weight_prefix"))
-      prefix = text.str();
+    steps.push_back(step);
+  for (auto [i, step] : llvm::enumerate(steps))
+    findCalls(step, 1, symbols, [&, i = i](StringRef block, int64_t times) {
+      Counts &counts = calls[block];
+      counts.resize(steps.size());
+      counts[i] += times;
+    });
 }
 
-static int64_t sumBytes(ValueRange values) {
-  int64_t bytes = 0;
-  for (Value value : values)
-    bytes += exec::getBytes(cast<ShapedType>(value.getType()));
-  return bytes;
+CollectiveTable::Counts CollectiveTable::countRuns(Operation *op) {
+  Counts counts(steps.size());
+  if (auto block = op->getParentOfType<uls::BlockOp>()) {
+    counts = calls.lookup(block.getSymName());
+    counts.resize(steps.size()); // a block that nothing calls
+  } else {
+    for (auto [count, step] : llvm::zip_equal(counts, steps))
+      count = step->isAncestor(op);
+  }
+  for (int64_t &count : counts)
+    count *= getTrips(op);
+  return counts;
 }
 
-int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective, int64_t count) {
+int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective) {
   Builder builder(module.getContext());
-  std::string source;
-  if (auto name = collective->getLoc()->findInstanceOf<NameLoc>())
-    source = name.getName().str();
-  if (!prefix.empty() && StringRef(source).starts_with(prefix))
-    source = source.substr(prefix.size());
-  StringAttr cause = collective.getCauseAttr();
-  Type element = cast<RankedTensorType>(collective.getTravellingTypes().front()).getElementType();
-  std::string dtype;
-  llvm::raw_string_ostream(dtype) << element;
-  int64_t bytes = std::max(sumBytes(collective.getInputs()), sumBytes(collective.getOutputs()));
+  report::CollectiveRow row = report::describeCollective(collective);
+  Counts counts = countRuns(collective);
+  bool hasStages = !steps.empty() && dist::getStage(steps.front()) >= 0;
+  NamedAttribute count =
+      hasStages
+          ? builder.getNamedAttr("counts_per_step", builder.getI64ArrayAttr(counts))
+          : builder.getNamedAttr("count_per_step",
+                                 builder.getI64IntegerAttr(counts.empty() ? 0 : counts.front()));
   collectives.push_back(builder.getDictionaryAttr({
-      builder.getNamedAttr("kind", builder.getStringAttr(collective.getKind())),
+      count,
+      builder.getNamedAttr("kind", builder.getStringAttr(row.kind)),
       builder.getNamedAttr("axes", collective.getAxes()),
-      builder.getNamedAttr("phase", builder.getStringAttr(report::getPhase(collective))),
-      builder.getNamedAttr("source", builder.getStringAttr(source)),
-      builder.getNamedAttr("cause", cause ? cause : builder.getStringAttr("")),
-      builder.getNamedAttr("dtype", builder.getStringAttr(dtype)),
-      builder.getNamedAttr("count_per_step", builder.getI64IntegerAttr(count)),
-      builder.getNamedAttr("bytes", builder.getI64IntegerAttr(bytes)),
+      builder.getNamedAttr("phase", builder.getStringAttr(row.phase)),
+      builder.getNamedAttr("source", builder.getStringAttr(row.source)),
+      builder.getNamedAttr("cause", builder.getStringAttr(row.cause)),
+      builder.getNamedAttr("dtype", builder.getStringAttr(row.dtype)),
+      builder.getNamedAttr("bytes", builder.getI64IntegerAttr(row.bytes)),
+      builder.getNamedAttr("predicted_us", builder.getF64FloatAttr(row.predictedUs)),
   }));
   return collectives.size() - 1;
 }

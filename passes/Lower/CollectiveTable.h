@@ -22,20 +22,22 @@ public:
 
   explicit CollectiveTable(mlir::ModuleOp module);
 
-  /// The collective's identifier. It runs `count` times per step.
-  int64_t addCollective(dist::CollectiveOpInterface collective, int64_t count);
+  /// The collective's identifier.
+  int64_t addCollective(dist::CollectiveOpInterface collective);
   /// The number of the group of ranks that differ along `axes`.
   int64_t getGroup(mlir::ArrayAttr axes);
-  /// How often a block runs per step.
-  int64_t getCalls(llvm::StringRef block) const { return calls.lookup(block); }
 
   /// Writes the tables into the module's attributes.
   void attach();
 
 private:
+  /// For each step how often something runs in it. Stages have a step each.
+  using Counts = llvm::SmallVector<int64_t>;
+  Counts countRuns(mlir::Operation *op);
+
   mlir::ModuleOp module;
-  std::string prefix; ///< of the model's names, which reports leave out
-  llvm::StringMap<int64_t> calls;
+  llvm::SmallVector<mlir::Operation *> steps;
+  llvm::StringMap<Counts> calls; ///< of blocks
   llvm::SmallVector<mlir::Attribute> collectives, groups;
 };
 

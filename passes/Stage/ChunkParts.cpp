@@ -95,7 +95,8 @@ bool ChunkParts::isOfWeights(Value value) const {
   if (getCarried(value))
     return true;
   return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
-    return user->getBlock() == &body && user->getNumResults() > 0 &&
+    // A gradient that another backward takes goes on, even if only weights are behind.
+    return user->getBlock() == &body && user->getNumResults() > 0 && !isa<uls::BackwardOp>(user) &&
            llvm::all_of(user->getResults(), [&](Value result) { return isOfWeights(result); });
   });
 }

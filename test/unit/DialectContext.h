@@ -8,6 +8,7 @@
 
 #include "ulsc/InitAllDialects.h"
 
+#include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 
 namespace ulsc::test {

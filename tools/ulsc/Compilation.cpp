@@ -154,10 +154,11 @@ bool Compilation::readPrecision() {
 
 /// The schedule of a pipeline and the chunks of each of its ranks.
 bool Compilation::readSchedule(int64_t chunks) {
-  auto schedule = arguments.getChoice("pp-schedule", pipeline::getScheduleNames(), "1f1b");
-  if (!schedule)
+  auto name = arguments.getChoice("pp-schedule", pipeline::getScheduleNames(), "1f1b");
+  if (!name)
     return false;
-  stageOptions.options["staged"] = "schedule=" + *schedule + " chunks=" + std::to_string(chunks);
+  schedule = *name;
+  stageOptions.options["staged"] = "schedule=" + schedule + " chunks=" + std::to_string(chunks);
   return true;
 }
 
@@ -370,6 +371,31 @@ void Compilation::addSeconds(StringRef stage, double value) {
   llvm::errs() << name << llvm::formatv("{0:F2} s\n", value).str();
 }
 
+std::string Compilation::getTitle() const {
+  std::string title = llvm::sys::path::filename(arguments.positionals[0]).str(), mesh;
+  for (dist::MeshOp op : ModuleOp(*module).getOps<dist::MeshOp>())
+    for (dist::MeshAxisAttr axis : op.getMesh().getAxes())
+      mesh +=
+          (mesh.empty() ? "" : " × ") + axis.getName().str() + "=" + std::to_string(axis.getSize());
+  if (StringRef(title).ends_with(".json"))
+    title = llvm::sys::path::filename(llvm::sys::path::parent_path(arguments.positionals[0])).str();
+  return title + (mesh.empty() ? "" : " on " + mesh) + ", batch " + arguments.get("batch") +
+         " in " + std::to_string(importOptions.microbatches) +
+         (importOptions.microbatches == 1 ? " microbatch" : " microbatches");
+}
+
+/// Only for who asks: of a large program it takes as long as a stage.
+LogicalResult Compilation::predictTimeline() {
+  if (purpose != Purpose::Step || !(isTimed || arguments.has("report")))
+    return success();
+  FailureOr<timeline::Timeline> made = timeline::makeTimeline(*module, cost::Cluster::getDefault());
+  if (failed(made))
+    return failure();
+  predicted = std::move(*made);
+  document["pipeline"] = timeline::makeReport(*predicted, getScheduleName());
+  return success();
+}
+
 LogicalResult Compilation::finishStage(const Stage &stage, double value) {
   addSeconds(stage.name, value);
   // Each part of the report is taken where the module still says it.
@@ -381,6 +407,8 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
     document["recompute"] = report::makeRecompute(*module);
     if (llvm::json::Object storage = report::makeStorage(*module); !storage.empty())
       document["storage"] = std::move(storage);
+    if (failed(predictTimeline()))
+      return failure();
   }
   if (stage.name == "exec")
     document["memory"] = report::makeMemory(*module);

@@ -13,6 +13,7 @@
 #include "ulsc/Pipelines.h"
 #include "ulsc/Recipe.h"
 #include "ulsc/Report.h"
+#include "ulsc/Timeline/Timeline.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -31,6 +32,8 @@ public:
   Compilation(const Arguments &arguments, bool showsRemarks, Purpose purpose = Purpose::Step);
   ~Compilation();
 
+  /// Asks for what `getTimeline` gives.
+  void predictTimes() { isTimed = true; }
   /// Reads options, recipe and model; nothing of the pipeline has run then. False after errors.
   bool prepare();
   /// Runs the stages up to `last`.
@@ -39,6 +42,12 @@ public:
   mlir::ModuleOp getModule() { return *module; }
   const Recipe &getRecipe() const { return recipe; }
   llvm::ArrayRef<report::CollectiveRow> getCollectives() const { return collectives; }
+  /// After stage `scheduled`, if it was asked for or the report has it.
+  const std::optional<timeline::Timeline> &getTimeline() const { return predicted; }
+  /// Empty without pipeline stages.
+  std::string getScheduleName() const { return recipe.getAxisSize("pp") > 1 ? schedule : ""; }
+  /// What is compiled for what, in one line.
+  std::string getTitle() const;
   /// The document of `--report`.
   llvm::json::Object makeReport() const;
   /// Adds to the seconds of a stage that is no pass pipeline.
@@ -56,6 +65,7 @@ private:
   void addStageOptions();
   void handle(mlir::Diagnostic &diagnostic);
   void mentionRemarks();
+  mlir::LogicalResult predictTimeline();
   mlir::LogicalResult finishStage(const Stage &stage, double seconds);
 
   const Arguments &arguments;
@@ -77,6 +87,9 @@ private:
   ReshardPolicy reshard;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::SmallVector<report::CollectiveRow, 0> collectives;
+  std::string schedule;
+  bool isTimed = false;
+  std::optional<timeline::Timeline> predicted;
   llvm::json::Object document;
   std::vector<std::pair<std::string, double>> seconds;
   unsigned dumps = 0;

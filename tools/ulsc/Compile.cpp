@@ -9,10 +9,12 @@
 #include "tools/ulsc/Output.h"
 
 #include "ulsc/Target/Cpu.h"
+#include "ulsc/Timeline/Timeline.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/Path.h"
 
 #include <chrono>
 
@@ -101,21 +103,59 @@ static int compile(const Arguments &arguments) {
   return 1;
 }
 
+/// Whether `--timeline` names a file of a kind that there is.
+static bool checkTimeline(const Arguments &arguments) {
+  if (!arguments.has("timeline"))
+    return true;
+  std::string path = arguments.get("timeline");
+  StringRef extension = llvm::sys::path::extension(path);
+  if (extension == ".json" || extension == ".html")
+    return true;
+  return !reportUsageError("--timeline is \"" + path +
+                           "\", expected a file that ends in .json (Chrome trace events, for "
+                           "Perfetto) or .html (a page)");
+}
+
+static LogicalResult writeTimeline(const Arguments &arguments, Compilation &compilation) {
+  if (!arguments.has("timeline"))
+    return success();
+  std::string path = arguments.get("timeline");
+  const timeline::Timeline &made = *compilation.getTimeline();
+  return writeFile(path, [&](raw_ostream &stream) {
+    if (llvm::sys::path::extension(path) == ".json")
+      timeline::writeTrace(stream, made);
+    else
+      timeline::writePage(stream, made, compilation.getTitle(), compilation.getScheduleName());
+  });
+}
+
 static int explain(const Arguments &arguments) {
+  if (!checkTimeline(arguments))
+    return 2;
   Compilation compilation(arguments, /*showsRemarks=*/true);
-  if (failed(checkFolder(arguments.get("report"))) || !compilation.prepare() ||
+  compilation.predictTimes();
+  if (failed(checkFolder(arguments.get("report"))) ||
+      failed(checkFolder(arguments.get("timeline"))) || !compilation.prepare() ||
       failed(compilation.run("scheduled")))
     return 1;
   if (failed(writeFile("-", [&](raw_ostream &stream) {
         report::printCollectives(stream, compilation.getCollectives());
+        stream << "\n";
+        timeline::print(stream, *compilation.getTimeline(), compilation.getScheduleName());
       })))
     return 1;
-  return failed(writeReport(arguments, compilation));
+  return failed(writeTimeline(arguments, compilation)) ||
+         failed(writeReport(arguments, compilation));
 }
 
 static const std::vector<OptionSpec> &getExplainOptions() {
   static const std::vector<OptionSpec> options = [] {
-    std::vector<OptionSpec> all = {{"report", "FILE", "write the same as one JSON document"}};
+    std::vector<OptionSpec> all = {
+        {"report", "FILE", "write the same as one JSON document"},
+        {"timeline", "FILE",
+         "write when each rank does what, as predicted: .html is a page, .json Chrome trace events "
+         "for Perfetto"},
+    };
     all.insert(all.end(), getModelOptions().begin(), getModelOptions().end());
     return all;
   }();
@@ -127,4 +167,5 @@ const CommandSpec ulsc::tool::kCompileCommand = {
     "Compiles a model into a training program.", getCompileOptions(), compile};
 const CommandSpec ulsc::tool::kExplainCommand = {
     "explain", "MODEL --seq N --batch N [--mesh dp=2,tp=2] [options]",
-    "Tells why each collective is there and what it costs.", getExplainOptions(), explain};
+    "Tells why each collective is there, what it costs, and how ranks spend a step.",
+    getExplainOptions(), explain};

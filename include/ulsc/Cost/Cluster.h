@@ -46,6 +46,8 @@ using AxisMask = uint32_t;
 class CommunicationCost {
 public:
   CommunicationCost(Cluster cluster, dist::MeshAttr mesh);
+  /// Of axes of `sizes`, major to minor.
+  CommunicationCost(Cluster cluster, llvm::ArrayRef<int64_t> sizes);
 
   int64_t getGroupSize(AxisMask axes) const;
   /// `bytes` is one rank's operand.
