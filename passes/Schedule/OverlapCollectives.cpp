@@ -65,6 +65,8 @@ private:
   unsigned numCalls = 0;
   /// Transfers between pipeline stages since the last call.
   SmallVector<Operation *> transfers;
+  /// In a stage: waits for reduced sums of gradients.
+  SmallVector<Operation *> sums;
 };
 } // namespace
 
@@ -155,6 +157,16 @@ static bool reducesTensors(Operation *op) {
   return bool(getStarted<dist::ReduceScatterOp>(op));
 }
 
+/// Whether a start reduces sums over microbatches, which lie in memory until the update anyhow.
+static bool reducesSums(Operation *op) {
+  auto start = cast<dist::StartOp>(op);
+  return reducesTensors(op) && llvm::all_of(start.getCollective().getInputs(), [](Value input) {
+           while (isa_and_nonnull<ReshapeOp, PadOp>(input.getDefiningOp()))
+             input = input.getDefiningOp()->getOperand(0);
+           return bool(input.getDefiningOp<AccumulateOp>());
+         });
+}
+
 /// Whether an op copies this rank's part of a stored parameter.
 static bool slicesParameter(Operation *op) {
   if (!isa<dist::LocalSliceOp>(op))
@@ -175,7 +187,7 @@ void BlockScheduler::limitLifetimes(Operation *op) {
     depend(op, lastCall);
     depend(op, lastEffect);
   } else if (auto wait = dyn_cast<dist::WaitOp>(op)) {
-    if (reducesTensors(wait.getHandle().getDefiningOp()))
+    if (reducesTensors(wait.getHandle().getDefiningOp()) && !llvm::is_contained(sums, op))
       reductions.push_back({wait, numCalls});
   } else if (isa<CallOp, MicrobatchesOp>(op)) {
     while (!reductions.empty() && reductions.front().second < numCalls) {
@@ -189,9 +201,13 @@ void BlockScheduler::limitLifetimes(Operation *op) {
 }
 
 /// In a pipeline stage calls and transfers keep their places among each other: they are a row of
-/// the schedule's table.
+/// the schedule's table. Nobody waits for gradients before the last of them, for other stages would
+/// wait, too.
 void BlockScheduler::keepTable(Operation *op) {
-  if (isTransfer(op)) {
+  if (auto wait = dyn_cast<dist::WaitOp>(op);
+      wait && reducesSums(wait.getHandle().getDefiningOp())) {
+    sums.push_back(op);
+  } else if (isTransfer(op)) {
     depend(op, lastCall);
     transfers.push_back(op);
   } else if (isa<CallOp>(op)) {
@@ -235,6 +251,8 @@ void BlockScheduler::collectDependences() {
       keepTable(&op);
     limitLifetimes(&op);
   }
+  for (Operation *wait : sums)
+    depend(wait, lastCall);
 }
 
 void BlockScheduler::markLeadingToStarts() {
