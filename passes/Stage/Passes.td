@@ -64,7 +64,7 @@ def BuildStagesPass : Pass<"ulsc-build-stages", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"schedule", "schedule", "std::string", /*default=*/"\"1f1b\"",
-                        "gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zbv">,
+                        "gpipe, 1f1b, interleaved, zb-h1, zb-h2, zbv, or the path of a JSON table">,
                  Option<"chunks", "chunks", "int64_t", /*default=*/"1", "chunks of each rank along pp">];
   let dependentDialects = ["::ulsc::dist::DistDialect", "::ulsc::uls::UlsDialect", "::mlir::arith::ArithDialect"];
 }

@@ -8,6 +8,7 @@
 #include "tools/ulsc/Compilation.h"
 #include "tools/ulsc/Output.h"
 
+#include "ulsc/PipelineScheduleFile.h"
 #include "ulsc/Target/Cpu.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -71,9 +72,6 @@ static int compile(const Arguments &arguments) {
   for (const Stage &stage : getStages())
     stages.push_back(stage.name);
   stages.push_back("exe");
-  if (arguments.get("emit") == "staged")
-    return reportUsageError(
-        "--emit staged is not supported yet: there is one pipeline stage; use sharded or local");
   auto emit = arguments.getChoice("emit", stages, "exe");
   if (!emit)
     return 2;
@@ -101,10 +99,25 @@ static int compile(const Arguments &arguments) {
   return 1;
 }
 
+/// The table in use, to start another one from.
+static LogicalResult writeScheduleTable(const Arguments &arguments, Compilation &compilation) {
+  if (!arguments.has("schedule-out"))
+    return success();
+  if (!compilation.getSchedule()) {
+    reportUsageError("--schedule-out: there is no schedule without pipeline stages; add pp=2 or "
+                     "more to --mesh");
+    return failure();
+  }
+  return writeFile(arguments.get("schedule-out"), [&](raw_ostream &stream) {
+    pipeline::writeSchedule(stream, *compilation.getSchedule());
+  });
+}
+
 static int explain(const Arguments &arguments) {
   Compilation compilation(arguments, /*showsRemarks=*/true);
-  if (failed(checkFolder(arguments.get("report"))) || !compilation.prepare() ||
-      failed(compilation.run("scheduled")))
+  if (failed(checkFolder(arguments.get("report"))) ||
+      failed(checkFolder(arguments.get("schedule-out"))) || !compilation.prepare() ||
+      failed(writeScheduleTable(arguments, compilation)) || failed(compilation.run("scheduled")))
     return 1;
   if (failed(writeFile("-", [&](raw_ostream &stream) {
         report::printCollectives(stream, compilation.getCollectives());
@@ -115,7 +128,9 @@ static int explain(const Arguments &arguments) {
 
 static const std::vector<OptionSpec> &getExplainOptions() {
   static const std::vector<OptionSpec> options = [] {
-    std::vector<OptionSpec> all = {{"report", "FILE", "write the same as one JSON document"}};
+    std::vector<OptionSpec> all = {
+        {"report", "FILE", "write the same as one JSON document"},
+        {"schedule-out", "FILE", "write the pipeline's schedule as a table for --pp-schedule"}};
     all.insert(all.end(), getModelOptions().begin(), getModelOptions().end());
     return all;
   }();
