@@ -1,14 +1,15 @@
-//===- AssignChunks.cpp - Cuts the calls of a step into chunks
-//---------------------------------------===//
+//===- AssignChunks.cpp - Cuts the calls of a step into chunks --------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "passes/Stage/BlockNames.h"
 #include "passes/Stage/ChunkParts.h"
 #include "passes/Stage/Passes.h"
 
 #include "ulsc/Cost/OpCost.h"
+#include "ulsc/Recipe.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringMap.h"
@@ -29,6 +30,10 @@ class AssignChunks : public ulsc::impl::AssignChunksPassBase<AssignChunks> {
 public:
   using AssignChunksPassBase::AssignChunksPassBase;
   void runOnOperation() override;
+
+private:
+  LogicalResult assign(uls::StepOp step, const std::optional<Pipeline> &named);
+  SmallVector<double> predictTimes(ArrayRef<uls::CallOp> calls);
 };
 } // namespace
 
@@ -78,37 +83,91 @@ static SmallVector<size_t> cutEvenly(ArrayRef<double> times, size_t count) {
   return ends;
 }
 
-void AssignChunks::runOnOperation() {
-  ModuleOp module = getOperation();
-  int64_t ranks = getPipelineRanks(module);
-  if (ranks == 1)
-    return;
-  SymbolTable symbols(module);
-  cost::Cluster cluster = cost::Cluster::getDefault();
-  for (auto step : module.getOps<uls::StepOp>()) {
-    SmallVector<uls::CallOp> calls;
-    for (auto loop : step.getEntry().getOps<uls::MicrobatchesOp>())
-      llvm::append_range(calls, loop.getBody().front().getOps<uls::CallOp>());
-    size_t count = ranks * chunks;
-    if (calls.size() < count) {
-      step.emitError() << "the model is " << calls.size()
-                       << " blocks, embedding and head included, too few for " << count
-                       << " chunks (pp=" << ranks << " × " << chunks
-                       << " a rank); the most that it can be cut into is " << calls.size();
-      return signalPassFailure();
-    }
-    llvm::StringMap<double> timeOf;
-    SmallVector<double> times;
-    for (uls::CallOp call : calls) {
-      auto [known, isNew] = timeOf.try_emplace(call.getCallee(), 0);
-      if (isNew)
-        known->second = predictBlock(symbols.lookup<uls::BlockOp>(call.getCallee()), cluster);
-      times.push_back(known->second);
-    }
-    Builder builder(&getContext());
-    size_t first = 0;
-    for (auto [chunk, end] : llvm::enumerate(cutEvenly(times, count)))
-      for (; first < end; ++first)
-        calls[first]->setAttr(kChunkAttrName, builder.getI64IntegerAttr(chunk));
+/// The ends of the chunks that the blocks named in a recipe begin; nothing after an error.
+static std::optional<SmallVector<size_t>> cutAtNames(ArrayRef<uls::CallOp> calls,
+                                                     const Pipeline &pipeline, size_t count) {
+  if (pipeline.stages.size() + 1 != count) {
+    emitError(pipeline.stagesLocation)
+        << "\"stages\" names " << pipeline.stages.size()
+        << (pipeline.stages.size() == 1 ? " block" : " blocks") << ", expected " << count - 1
+        << ": the one that begins each of the " << count << " chunks after the first";
+    return std::nullopt;
   }
+  BlockNames names(calls);
+  bool isLegal = true;
+  SmallVector<size_t> ends;
+  for (auto [i, stage] : llvm::enumerate(pipeline.stages)) {
+    auto &[name, location] = stage;
+    std::optional<size_t> call = names.find(name);
+    isLegal &= call && *call > (ends.empty() ? 0 : ends.back());
+    if (!call)
+      emitError(location) << "\"" << name << "\" is no block; " << names.suggest(name);
+    else if (*call == 0)
+      emitError(location) << "\"" << name << "\" begins the first chunk, expected the blocks that "
+                          << "begin the chunks after it; the next is " << names.getName(1);
+    else if (!ends.empty() && *call <= ends.back())
+      emitError(location) << "\"" << name << "\" does not come after " << names.getName(ends.back())
+                          << ", which begins the chunk before; name blocks in the model's order, "
+                             "each once";
+    if (call)
+      ends.push_back(*call);
+  }
+  if (!isLegal)
+    return std::nullopt;
+  ends.push_back(calls.size());
+  return ends;
+}
+
+SmallVector<double> AssignChunks::predictTimes(ArrayRef<uls::CallOp> calls) {
+  cost::Cluster cluster = cost::Cluster::getDefault();
+  SymbolTable symbols(getOperation());
+  llvm::StringMap<double> timeOf;
+  SmallVector<double> times;
+  for (uls::CallOp call : calls) {
+    auto [known, isNew] = timeOf.try_emplace(call.getCallee(), 0);
+    if (isNew)
+      known->second = predictBlock(symbols.lookup<uls::BlockOp>(call.getCallee()), cluster);
+    times.push_back(known->second);
+  }
+  return times;
+}
+
+LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipeline> &named) {
+  int64_t ranks = getPipelineRanks(getOperation());
+  SmallVector<uls::CallOp> calls;
+  for (auto loop : step.getEntry().getOps<uls::MicrobatchesOp>())
+    llvm::append_range(calls, loop.getBody().front().getOps<uls::CallOp>());
+  size_t count = ranks * chunks;
+  if (calls.size() < count)
+    return step.emitError() << "the model is " << calls.size()
+                            << " blocks, embedding and head included, too few for " << count
+                            << " chunks (pp=" << ranks << " × " << chunks
+                            << " a rank); the most that it can be cut into is " << calls.size();
+  std::optional<SmallVector<size_t>> ends;
+  if (named && named->stagesLocation)
+    ends = cutAtNames(calls, *named, count);
+  else
+    ends = cutEvenly(predictTimes(calls), count);
+  if (!ends)
+    return failure();
+  Builder builder(&getContext());
+  size_t first = 0;
+  for (auto [chunk, end] : llvm::enumerate(*ends))
+    for (; first < end; ++first)
+      calls[first]->setAttr(kChunkAttrName, builder.getI64IntegerAttr(chunk));
+  return success();
+}
+
+void AssignChunks::runOnOperation() {
+  if (getPipelineRanks(getOperation()) == 1)
+    return;
+  std::optional<Pipeline> named;
+  if (!recipe.empty()) {
+    named = readRecipePipeline(&getContext(), recipe);
+    if (!named)
+      return signalPassFailure();
+  }
+  for (auto step : getOperation().getOps<uls::StepOp>())
+    if (failed(assign(step, named)))
+      return signalPassFailure();
 }

@@ -27,6 +27,8 @@ struct StagingOptions : mlir::PassPipelineOptions<StagingOptions> {
                                llvm::cl::init("1f1b")};
   Option<int64_t> chunks{*this, "chunks", llvm::cl::desc("chunks of each rank along pp"),
                          llvm::cl::init(1)};
+  Option<std::string> recipe{*this, "recipe",
+                             llvm::cl::desc("path of a JSON recipe, which may name stages")};
 };
 
 /// The stage `staged`.

@@ -32,7 +32,8 @@ def AssignChunksPass : Pass<"ulsc-assign-chunks", "::mlir::ModuleOp"> {
     %2 = uls.call @layer(%1, %w1) {dist.chunk = 1 : i64, layer = 1 : i64} : …
     ```
   }];
-  let options = [Option<"chunks", "chunks", "int64_t", /*default=*/"1", "chunks of each rank along pp">];
+  let options = [Option<"chunks", "chunks", "int64_t", /*default=*/"1", "chunks of each rank along pp">,
+                 Option<"recipe", "recipe", "std::string", /*default=*/"", "path of a JSON recipe, which may name stages">];
 }
 
 def BuildStagesPass : Pass<"ulsc-build-stages", "::mlir::ModuleOp"> {

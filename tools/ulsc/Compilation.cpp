@@ -245,6 +245,8 @@ bool Compilation::readSchedule() {
     chunksPerRank = *usual;
   stageOptions.options["staged"] =
       "schedule=" + quote(schedule) + " chunks=" + std::to_string(chunksPerRank);
+  if (!recipeOptions.recipe.empty())
+    stageOptions.options["staged"] += " recipe=" + quote(recipeOptions.recipe);
   int64_t ranks = recipe.getAxisSize("pp");
   if (ranks <= 1 || purpose == Purpose::Parameters)
     return true;
