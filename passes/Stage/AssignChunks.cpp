@@ -8,6 +8,7 @@
 #include "passes/Stage/ChunkParts.h"
 #include "passes/Stage/Passes.h"
 
+#include "ulsc/Cost/MeasuredCosts.h"
 #include "ulsc/Cost/OpCost.h"
 #include "ulsc/Recipe.h"
 
@@ -34,6 +35,7 @@ public:
 private:
   LogicalResult assign(uls::StepOp step, const std::optional<Pipeline> &named);
   SmallVector<double> predictTimes(ArrayRef<uls::CallOp> calls);
+  std::optional<SmallVector<double>> findTimes(ArrayRef<uls::CallOp> calls);
 };
 } // namespace
 
@@ -132,6 +134,57 @@ SmallVector<double> AssignChunks::predictTimes(ArrayRef<uls::CallOp> calls) {
   return times;
 }
 
+/// The measured time of each call; nothing after an error. Measured and predicted times are not
+/// mixed, for their proportions mean nothing.
+static std::optional<SmallVector<double>>
+findMeasured(ArrayRef<uls::CallOp> calls, const cost::MeasuredCosts &costs, StringRef path) {
+  BlockNames names(calls);
+  SmallVector<const cost::MeasuredCost *> costOf(calls.size());
+  auto assignBlock = [&](StringRef block, const cost::MeasuredCost &cost) {
+    bool isKnown = false;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      uls::CallOp call = calls[i];
+      isKnown |= call.getCallee() == block;
+      if (call.getCallee() == block && !costOf[i])
+        costOf[i] = &cost;
+    }
+    return isKnown;
+  };
+  bool isLegal = true;
+  // What is said of one layer goes before what is said of its block.
+  for (auto &[name, cost] : costs)
+    if (std::optional<size_t> call = names.find(name))
+      costOf[*call] = &cost;
+  for (auto &[name, cost] : costs)
+    if (!assignBlock(name, cost) && !names.find(name)) {
+      emitError(cost.location) << "has a cost of \"" << name << "\", which is no block; "
+                               << names.suggest(name);
+      isLegal = false;
+    }
+  SmallVector<double> times;
+  std::string missing;
+  for (auto [i, cost] : llvm::enumerate(costOf)) {
+    times.push_back(cost ? cost->forwardUs + cost->backwardUs : 0);
+    if (!cost && StringRef(missing).count(',') < 3)
+      missing += (missing.empty() ? "" : ", ") + names.getName(i).str();
+  }
+  if (!missing.empty()) {
+    emitError(FileLineColLoc::get(calls.front()->getContext(), path, 0, 0))
+        << "has no cost of " << missing
+        << "; measured and predicted times are not mixed: give a cost of each block, or leave out "
+           "--costs";
+    isLegal = false;
+  }
+  return isLegal ? std::optional<SmallVector<double>>(std::move(times)) : std::nullopt;
+}
+
+std::optional<SmallVector<double>> AssignChunks::findTimes(ArrayRef<uls::CallOp> calls) {
+  if (costs.empty())
+    return predictTimes(calls);
+  std::optional<cost::MeasuredCosts> measured = cost::readMeasuredCosts(&getContext(), costs);
+  return measured ? findMeasured(calls, *measured, costs) : std::nullopt;
+}
+
 LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipeline> &named) {
   int64_t ranks = getPipelineRanks(getOperation());
   SmallVector<uls::CallOp> calls;
@@ -146,8 +199,8 @@ LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipelin
   std::optional<SmallVector<size_t>> ends;
   if (named && named->stagesLocation)
     ends = cutAtNames(calls, *named, count);
-  else
-    ends = cutEvenly(predictTimes(calls), count);
+  else if (std::optional<SmallVector<double>> times = findTimes(calls))
+    ends = cutEvenly(*times, count);
   if (!ends)
     return failure();
   Builder builder(&getContext());

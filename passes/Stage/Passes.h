@@ -29,6 +29,8 @@ struct StagingOptions : mlir::PassPipelineOptions<StagingOptions> {
                          llvm::cl::init(1)};
   Option<std::string> recipe{*this, "recipe",
                              llvm::cl::desc("path of a JSON recipe, which may name stages")};
+  Option<std::string> costs{
+      *this, "costs", llvm::cl::desc("path of measured costs: a trace or a JSON file of costs")};
 };
 
 /// The stage `staged`.

@@ -33,7 +33,8 @@ def AssignChunksPass : Pass<"ulsc-assign-chunks", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"chunks", "chunks", "int64_t", /*default=*/"1", "chunks of each rank along pp">,
-                 Option<"recipe", "recipe", "std::string", /*default=*/"", "path of a JSON recipe, which may name stages">];
+                 Option<"recipe", "recipe", "std::string", /*default=*/"", "path of a JSON recipe, which may name stages">,
+                 Option<"costs", "costs", "std::string", /*default=*/"", "path of measured costs: a trace or a JSON file of costs">];
 }
 
 def BuildStagesPass : Pass<"ulsc-build-stages", "::mlir::ModuleOp"> {

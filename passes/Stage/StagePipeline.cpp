@@ -14,7 +14,7 @@ using namespace mlir;
 
 void ulsc::buildStagePipeline(OpPassManager &manager, const StagingOptions &options) {
   manager.addPass(createEnterStagePass("sharded", "staged"));
-  manager.addPass(createAssignChunksPass({options.chunks, options.recipe}));
+  manager.addPass(createAssignChunksPass({options.chunks, options.recipe, options.costs}));
   manager.addPass(createBuildStagesPass({options.schedule, options.chunks}));
 }
 

@@ -247,6 +247,8 @@ bool Compilation::readSchedule() {
       "schedule=" + quote(schedule) + " chunks=" + std::to_string(chunksPerRank);
   if (!recipeOptions.recipe.empty())
     stageOptions.options["staged"] += " recipe=" + quote(recipeOptions.recipe);
+  if (arguments.has("costs"))
+    stageOptions.options["staged"] += " costs=" + quote(arguments.get("costs"));
   int64_t ranks = recipe.getAxisSize("pp");
   if (ranks <= 1 || purpose == Purpose::Parameters)
     return true;

@@ -49,6 +49,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
        "in which order the stages along mesh axis pp work: gpipe, 1f1b, interleaved, zb-h1, zb-h2, "
        "zbv, or a JSON table (default 1f1b)"},
       {"pp-chunks", "N", "chunks of blocks that each stage holds (default: the schedule's)"},
+      {"costs", "FILE",
+       "measured times of blocks, by which stages are balanced: a program's --trace, or a JSON "
+       "file"},
       {"memory-limit", "SIZE",
        "the most memory of a device, as 70GB or 512MiB: the cheapest recomputation that fits is "
        "chosen"},
