@@ -6,16 +6,16 @@
 
 #include "passes/Stage/BlockNames.h"
 #include "passes/Stage/ChunkParts.h"
+#include "passes/Stage/CutCalls.h"
 #include "passes/Stage/Passes.h"
 
 #include "ulsc/Cost/MeasuredCosts.h"
 #include "ulsc/Cost/OpCost.h"
+#include "ulsc/PipelineScheduleFile.h"
 #include "ulsc/Recipe.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringMap.h"
-
-#include <limits>
 
 namespace ulsc {
 #define GEN_PASS_DEF_ASSIGNCHUNKSPASS
@@ -36,6 +36,8 @@ private:
   LogicalResult assign(uls::StepOp step, const std::optional<Pipeline> &named);
   SmallVector<double> predictTimes(ArrayRef<uls::CallOp> calls);
   std::optional<SmallVector<double>> findTimes(ArrayRef<uls::CallOp> calls);
+  std::optional<SmallVector<size_t>> balance(uls::StepOp step, ArrayRef<uls::CallOp> calls,
+                                             int64_t microbatches);
 };
 } // namespace
 
@@ -44,45 +46,6 @@ static double predictBlock(uls::BlockOp block, const cost::Cluster &cluster) {
   double us = 0;
   block.walk([&](Operation *op) { us += cost::predictUs(op, cluster); });
   return us;
-}
-
-/// The ends of `count` runs of `times`, none of them empty, whose longest is as short as can be,
-/// and, of those, whose squares sum to the least. Dynamic programming over the number of runs.
-static SmallVector<size_t> cutEvenly(ArrayRef<double> times, size_t count) {
-  size_t n = times.size();
-  std::vector<double> before(n + 1);
-  for (size_t i = 0; i < n; ++i)
-    before[i + 1] = before[i] + times[i];
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  // Sums differ in their last bits by the order of their terms.
-  double slack = 1e-9 * before[n];
-
-  auto solve = [&](double limit, bool minimizesLongest, std::vector<std::vector<size_t>> &cuts) {
-    std::vector<std::vector<double>> best(count + 1, std::vector<double>(n + 1, kNever));
-    cuts.assign(count + 1, std::vector<size_t>(n + 1));
-    best[0][0] = 0;
-    for (size_t run = 1; run <= count; ++run)
-      for (size_t end = run; end <= n; ++end)
-        for (size_t begin = run - 1; begin < end; ++begin) {
-          double time = before[end] - before[begin];
-          if (time > limit)
-            continue;
-          double value = minimizesLongest ? std::max(best[run - 1][begin], time)
-                                          : best[run - 1][begin] + time * time;
-          if (value < best[run][end] - (minimizesLongest ? 0 : slack * slack)) {
-            best[run][end] = value;
-            cuts[run][end] = begin;
-          }
-        }
-    return best[count][n];
-  };
-  std::vector<std::vector<size_t>> cuts;
-  double longest = solve(kNever, true, cuts);
-  solve(longest + slack, false, cuts);
-  SmallVector<size_t> ends(count);
-  for (size_t run = count, end = n; run > 0; end = cuts[run--][end])
-    ends[run - 1] = end;
-  return ends;
 }
 
 /// The ends of the chunks that the blocks named in a recipe begin; nothing after an error.
@@ -185,22 +148,40 @@ std::optional<SmallVector<double>> AssignChunks::findTimes(ArrayRef<uls::CallOp>
   return measured ? findMeasured(calls, *measured, costs) : std::nullopt;
 }
 
+/// The ends of chunks of about equal time that the memory has room for; nothing after an error.
+std::optional<SmallVector<size_t>>
+AssignChunks::balance(uls::StepOp step, ArrayRef<uls::CallOp> calls, int64_t microbatches) {
+  std::optional<SmallVector<double>> times = findTimes(calls);
+  FailureOr<RecomputePolicy> policy = RecomputePolicy::read(&getContext(), recompute);
+  std::optional<pipeline::Schedule> table = pipeline::findSchedule(
+      step.getLoc(), schedule, {getPipelineRanks(getOperation()), microbatches, chunks});
+  if (!times || failed(policy) || !table)
+    return std::nullopt;
+  SmallVector<CallMemory> memory;
+  if (memoryLimit)
+    memory = estimateMemory(step, calls, *policy);
+  return cutCalls({*times, memory, double(memoryLimit)}, *table);
+}
+
 LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipeline> &named) {
   int64_t ranks = getPipelineRanks(getOperation());
   SmallVector<uls::CallOp> calls;
-  for (auto loop : step.getEntry().getOps<uls::MicrobatchesOp>())
+  int64_t microbatches = 1;
+  for (auto loop : step.getEntry().getOps<uls::MicrobatchesOp>()) {
     llvm::append_range(calls, loop.getBody().front().getOps<uls::CallOp>());
+    microbatches = loop.getCount();
+  }
   size_t count = ranks * chunks;
   if (calls.size() < count)
     return step.emitError() << "the model is " << calls.size()
                             << " blocks, embedding and head included, too few for " << count
-                            << " chunks (pp=" << ranks << " × " << chunks
+                            << " chunks (pp=" << ranks << " × " << int64_t(chunks)
                             << " a rank); the most that it can be cut into is " << calls.size();
   std::optional<SmallVector<size_t>> ends;
   if (named && named->stagesLocation)
     ends = cutAtNames(calls, *named, count);
-  else if (std::optional<SmallVector<double>> times = findTimes(calls))
-    ends = cutEvenly(*times, count);
+  else
+    ends = balance(step, calls, microbatches);
   if (!ends)
     return failure();
   Builder builder(&getContext());

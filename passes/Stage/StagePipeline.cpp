@@ -14,7 +14,8 @@ using namespace mlir;
 
 void ulsc::buildStagePipeline(OpPassManager &manager, const StagingOptions &options) {
   manager.addPass(createEnterStagePass("sharded", "staged"));
-  manager.addPass(createAssignChunksPass({options.chunks, options.recipe, options.costs}));
+  manager.addPass(createAssignChunksPass({options.schedule, options.chunks, options.recipe,
+                                          options.costs, options.memoryLimit, options.recompute}));
   manager.addPass(createBuildStagesPass({options.schedule, options.chunks}));
 }
 

@@ -206,9 +206,9 @@ bool Compilation::readOptions() {
   if (!dropout->empty())
     importOptions.dropout = *dropout == "on";
   optimizer = *chosen;
-  stageOptions.options["scheduled"] =
-      "reshard-after-forward=" +
-      (arguments.has("reshard-after-forward") ? arguments.get("reshard-after-forward") : "true");
+  if (arguments.has("reshard-after-forward"))
+    stageOptions.options["scheduled"] =
+        "reshard-after-forward=" + arguments.get("reshard-after-forward");
   if (!recompute.empty() && !memoryLimit)
     stageOptions.options["scheduled"] += " recompute=" + recompute;
   dumpDirectory = arguments.get("dump-dir");
@@ -249,6 +249,10 @@ bool Compilation::readSchedule() {
     stageOptions.options["staged"] += " recipe=" + quote(recipeOptions.recipe);
   if (arguments.has("costs"))
     stageOptions.options["staged"] += " costs=" + quote(arguments.get("costs"));
+  // A limit without a policy is kept by computing again: what full recomputation needs must fit.
+  if (memoryLimit)
+    stageOptions.options["staged"] += " memory-limit=" + std::to_string(*memoryLimit) +
+                                      " recompute=" + (recompute.empty() ? "full" : recompute);
   int64_t ranks = recipe.getAxisSize("pp");
   if (ranks <= 1 || purpose == Purpose::Parameters)
     return true;

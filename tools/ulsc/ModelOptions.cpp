@@ -23,7 +23,7 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
        "presets: ddp, zero1, zero2, zero3 (fsdp), hsdp, tp, sp (default: what the mesh implies)"},
       {"reshard-after-forward", "true|false|N",
        "whether the backward of zero3 gathers parameters again, or N ranks that keep them in parts "
-       "until then (default true)"},
+       "until then (default true; false with pipeline stages)"},
       {"recipe", "FILE",
        "JSON recipe: mesh, strategy, rules, storage, pipeline, sharding, groups, frozen"},
       {"shard", "PATTERN=DIMS",
