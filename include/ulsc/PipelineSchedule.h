@@ -63,6 +63,10 @@ struct Schedule {
 /// - `zbv` (Qi et al. 2024): two chunks a rank, the second ones in reverse order of ranks.
 llvm::ArrayRef<llvm::StringRef> getScheduleNames();
 
+/// The chunks of a rank that a built-in schedule must have, or 1 where any number is legal; nothing
+/// where there is no such schedule.
+std::optional<int64_t> getChunksPerRank(llvm::StringRef name);
+
 /// Makes a built-in schedule. Without one, `problem` says what is wrong with the shape for it, as
 /// the end of a sentence about the schedule.
 std::optional<Schedule> makeSchedule(llvm::StringRef name, const Shape &shape,

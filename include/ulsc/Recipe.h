@@ -83,11 +83,23 @@ struct Storage {
   std::array<const AxisNames *, 3> getAxes() const { return {&optimizer, &gradients, &parameters}; }
 };
 
+/// How the ranks along `pp` share the model. What is empty or 0 was not said.
+struct Pipeline {
+  /// The name of a schedule or the path of one.
+  std::string schedule;
+  int64_t chunksPerRank = 0;
+  /// The blocks that begin the chunks after the first.
+  std::vector<std::pair<std::string, mlir::LocationAttr>> stages;
+  /// Of the schedule, of the chunks, and of the stages' list.
+  mlir::LocationAttr scheduleLocation, chunksLocation, stagesLocation;
+};
+
 struct Recipe {
   /// Major to minor.
   std::vector<std::pair<std::string, int64_t>> mesh;
   std::vector<AxisRule> rules;
   Storage storage;
+  Pipeline pipeline;
   std::vector<Pin> pins;
   std::vector<ParameterGroup> groups;
   std::vector<std::pair<std::string, mlir::LocationAttr>> frozen;
@@ -114,6 +126,9 @@ std::optional<Recipe> resolveRecipe(mlir::MLIRContext *context, const RecipeOpti
 
 /// Only the groups and the frozen parameters of a recipe.
 std::optional<Recipe> readRecipeGroups(mlir::MLIRContext *context, llvm::StringRef path);
+
+/// Only the pipeline of a recipe.
+std::optional<Pipeline> readRecipePipeline(mlir::MLIRContext *context, llvm::StringRef path);
 
 /// Names of the presets.
 std::vector<llvm::StringRef> getStrategies();

@@ -165,6 +165,11 @@ void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *de
  * group have come to their waits; everything else needs only that the others have started it. */
 void ulsc_collective_wait(ulsc_context *context, int32_t slot);
 
+/* Around the call of a block's forward or backward, for who measures: `name`, which is a constant,
+ * is the function's. Calls may be nested. */
+void ulsc_block_begin(ulsc_context *context, const char *name);
+void ulsc_block_end(ulsc_context *context);
+
 #ifdef __cplusplus
 }
 #endif

@@ -221,8 +221,10 @@ bool Resolver::resolveStrategy() {
 }
 
 bool Resolver::resolvePins() {
-  if (file)
+  if (file) {
     recipe.pins = file->pins;
+    recipe.pipeline = file->pipeline;
+  }
   for (const std::string &text : options.shard) {
     std::optional<Pin> pin = parsePin(location, text);
     if (!pin)
@@ -374,4 +376,9 @@ std::optional<Recipe> ulsc::readRecipeGroups(MLIRContext *context, StringRef pat
   recipe.groups = file->groups;
   recipe.frozen = file->frozen;
   return recipe;
+}
+
+std::optional<Pipeline> ulsc::readRecipePipeline(MLIRContext *context, StringRef path) {
+  std::optional<RecipeFile> file = readRecipeFile(context, path);
+  return file ? std::optional<Pipeline>(file->pipeline) : std::nullopt;
 }

@@ -211,8 +211,8 @@ bool RecipeReader::run() {
         << "\"allow\", the communication contract, is not supported yet; take it out, and see the "
            "collectives with ulsc explain";
   checkKeys("",
-            {"description", "mesh", "mesh_order", "strategy", "rules", "storage", "sharding",
-             "groups", "frozen", "allow"},
+            {"description", "mesh", "mesh_order", "strategy", "rules", "storage", "pipeline",
+             "sharding", "groups", "frozen", "allow"},
             "a recipe");
   if (const llvm::json::Value *value = root->get("mesh"))
     readMesh(*value);
@@ -221,6 +221,7 @@ bool RecipeReader::run() {
   if (const llvm::json::Value *value = root->get("strategy"))
     result.strategy = readText("/strategy", *value).value_or("").str();
   result.hasRules = root->get("rules") != nullptr;
+  isLegal &= readPipeline(file, result.pipeline);
   if (const llvm::json::Value *value = root->get("sharding"))
     readPins(*value);
   if (const llvm::json::Value *value = root->get("groups"))

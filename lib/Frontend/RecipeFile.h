@@ -18,6 +18,7 @@ struct RecipeFile {
   bool hasRules = false;
   /// The file itself, for its rules.
   std::optional<JsonFile> json;
+  Pipeline pipeline;
   std::vector<Pin> pins;
   std::vector<ParameterGroup> groups;
   std::vector<std::pair<std::string, mlir::LocationAttr>> frozen;

@@ -38,6 +38,8 @@ bool readRules(const JsonFile &file, std::vector<AxisRule> &rules,
 /// Reads the object `storage` of a recipe or preset over what `storage` has; `origin` says who
 /// speaks.
 bool readStorage(const JsonFile &file, Storage &storage, const std::string &origin);
+/// Reads the object `pipeline` of a recipe. A schedule's path is taken from the recipe's folder.
+bool readPipeline(const JsonFile &file, Pipeline &pipeline);
 /// Refuses splits that no update could be computed on.
 bool checkStorage(const Recipe &recipe);
 /// Reads `null`, `"tp"` or `["dp", "tp"]`.

@@ -146,11 +146,21 @@ static int64_t roundToMultiple(int64_t value, int64_t unit) {
   return std::max<int64_t>(1, (value + unit / 2) / unit) * unit;
 }
 
-std::optional<Schedule> pipeline::makeSchedule(llvm::StringRef name, const Shape &shape,
-                                               std::string &problem) {
+static const BuiltIn *findBuiltIn(llvm::StringRef name) {
   const auto *found =
       llvm::find_if(kBuiltIn, [&](const BuiltIn &builtIn) { return builtIn.name == name; });
-  if (found == std::end(kBuiltIn)) {
+  return found == std::end(kBuiltIn) ? nullptr : found;
+}
+
+std::optional<int64_t> pipeline::getChunksPerRank(llvm::StringRef name) {
+  const BuiltIn *found = findBuiltIn(name);
+  return found ? std::optional<int64_t>(std::max<int64_t>(found->chunksPerRank, 1)) : std::nullopt;
+}
+
+std::optional<Schedule> pipeline::makeSchedule(llvm::StringRef name, const Shape &shape,
+                                               std::string &problem) {
+  const BuiltIn *found = findBuiltIn(name);
+  if (!found) {
     problem = "is no schedule; expected one of " + llvm::join(getScheduleNames(), ", ") +
               suggestNearest(name, getScheduleNames());
     return std::nullopt;
@@ -162,7 +172,9 @@ std::optional<Schedule> pipeline::makeSchedule(llvm::StringRef name, const Shape
   if (found->chunksPerRank && found->chunksPerRank != shape.chunksPerRank) {
     problem = "has " + std::to_string(found->chunksPerRank) +
               (found->chunksPerRank == 1 ? " chunk" : " chunks") + " a rank, not " +
-              std::to_string(shape.chunksPerRank);
+              std::to_string(shape.chunksPerRank) + "; take " +
+              std::to_string(found->chunksPerRank) +
+              (found->chunksPerRank == 1 ? ", or the schedule interleaved" : "");
     return std::nullopt;
   }
   if (found->inGroups && shape.microbatches % shape.ranks != 0) {

@@ -18,8 +18,6 @@
 using namespace mlir;
 using namespace ulsc;
 
-/// The largest file that is read; configurations and recipes are a few kilobytes.
-static constexpr uint64_t kMaxBytes = uint64_t(16) << 20;
 /// The parser recurses, so that nesting is bounded before it sees the text.
 static constexpr unsigned kMaxDepth = 64;
 
@@ -154,7 +152,7 @@ static std::pair<std::string, FileLineColLoc> explainParseError(MLIRContext *con
   return {text, FileLineColLoc::get(context, file, line, column)};
 }
 
-std::optional<JsonFile> JsonFile::load(MLIRContext *context, StringRef path) {
+std::optional<JsonFile> JsonFile::load(MLIRContext *context, StringRef path, uint64_t mostBytes) {
   auto fail = [&](const Twine &message) {
     mlir::emitError(FileLineColLoc::get(context, path, 0, 0)) << message;
     return std::nullopt;
@@ -164,8 +162,8 @@ std::optional<JsonFile> JsonFile::load(MLIRContext *context, StringRef path) {
     return fail("can't be read: " + error.message());
   if (status.type() != llvm::sys::fs::file_type::regular_file)
     return fail("is not a regular file, expected a JSON file");
-  if (status.getSize() > kMaxBytes)
-    return fail("has " + Twine(status.getSize()) + " bytes; at most " + Twine(kMaxBytes) +
+  if (status.getSize() > mostBytes)
+    return fail("has " + Twine(status.getSize()) + " bytes; at most " + Twine(mostBytes) +
                 " are read");
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)

@@ -225,7 +225,9 @@ private:
     for (Value argument : op.getArgs())
       arguments.push_back(isa<MemRefType>(argument.getType()) ? address(argument)
                                                               : asI64(argument));
+    runtime.call(code, "ulsc_block_begin", {context, runtime.string(code, op.getCallee())});
     LLVM::CallOp::create(builder, code.loc, TypeRange(), op.getCallee(), arguments);
+    runtime.call(code, "ulsc_block_end", {context});
     return success();
   }
   LogicalResult convertOp(exec::GemmOp op) {

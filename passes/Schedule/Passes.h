@@ -29,8 +29,8 @@ struct ScheduleOptions : mlir::PassPipelineOptions<ScheduleOptions> {
   Option<std::string> reshardAfterForward{
       *this, "reshard-after-forward",
       llvm::cl::desc("whether the backward gathers parameters again: true, false, or a number of "
-                     "ranks that keep them in parts"),
-      llvm::cl::init("true")};
+                     "ranks that keep them in parts; by default true, false with pipeline stages"),
+      llvm::cl::init("")};
   Option<std::string> recompute{*this, "recompute",
                                 llvm::cl::desc("what is computed again instead of kept"),
                                 llvm::cl::init(kDefaultRecompute.str())};

@@ -104,7 +104,7 @@ def PlaceGathersPass : Pass<"ulsc-place-gathers", "mlir::ModuleOp"> {
     each rank's chunk of one after the other's; those of a call that the same pattern of the module's `uls.units` matches are a unit of
     their own. It stands in front of the call ahead: one unit is gathered while another computes.
     A call that follows right behind one with the same unit shares its gather, as the head's backward does.
-    What stays between a parameter's uses in a microbatch is `reshard-after-forward`'s to say. With `true` nothing but what is stored:
+    What stays between a parameter's uses in a microbatch is `reshard-after-forward`'s to say: `true`, or, in the step of a pipeline stage, `false` when nothing is said. With `true` nothing but what is stored:
     each use gathers it again. With `false` the value: the backward uses what the forward gathered. With a number N of ranks, a part: the
     first gather is over all axes of the storage, a rank keeps its part of the result over the N ranks that are neighbours along them, and
     later gathers join these parts only.
@@ -130,8 +130,8 @@ def PlaceGathersPass : Pass<"ulsc-place-gathers", "mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"reshardAfterForward", "reshard-after-forward", "std::string", /*default=*/"\"true\"",
-           "whether the backward gathers parameters again: true, false, or a number of ranks that keep them in parts">
+    Option<"reshardAfterForward", "reshard-after-forward", "std::string", /*default=*/"",
+           "whether the backward gathers parameters again: true, false, or a number of ranks that keep them in parts; by default true, false with pipeline stages">
   ];
   let dependentDialects = ["::ulsc::dist::DistDialect"];
 }

@@ -74,7 +74,14 @@ private:
 LogicalResult PlaceGathers::readPolicy() {
   ModuleOp module = getOperation();
   std::string problem;
-  std::optional<ReshardPolicy> parsed = ReshardPolicy::parse(reshardAfterForward, problem);
+  StringRef text = reshardAfterForward;
+  // A stage gathers a parameter once for all microbatches in flight rather than twice for each.
+  if (text.empty())
+    text =
+        llvm::any_of(module.getOps<StepOp>(), [](StepOp step) { return dist::getStage(step) >= 0; })
+            ? "false"
+            : "true";
+  std::optional<ReshardPolicy> parsed = ReshardPolicy::parse(text, problem);
   if (!parsed)
     return module.emitError() << "reshard-after-forward " << problem;
   policy = *parsed;

@@ -1,19 +1,21 @@
-//===- AssignChunks.cpp - Cuts the calls of a step into chunks
-//---------------------------------------===//
+//===- AssignChunks.cpp - Cuts the calls of a step into chunks --------------------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "passes/Stage/BlockNames.h"
 #include "passes/Stage/ChunkParts.h"
+#include "passes/Stage/CutCalls.h"
 #include "passes/Stage/Passes.h"
 
+#include "ulsc/Cost/MeasuredCosts.h"
 #include "ulsc/Cost/OpCost.h"
+#include "ulsc/PipelineScheduleFile.h"
+#include "ulsc/Recipe.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringMap.h"
-
-#include <limits>
 
 namespace ulsc {
 #define GEN_PASS_DEF_ASSIGNCHUNKSPASS
@@ -29,6 +31,13 @@ class AssignChunks : public ulsc::impl::AssignChunksPassBase<AssignChunks> {
 public:
   using AssignChunksPassBase::AssignChunksPassBase;
   void runOnOperation() override;
+
+private:
+  LogicalResult assign(uls::StepOp step, const std::optional<Pipeline> &named);
+  SmallVector<double> predictTimes(ArrayRef<uls::CallOp> calls);
+  std::optional<SmallVector<double>> findTimes(ArrayRef<uls::CallOp> calls);
+  std::optional<SmallVector<size_t>> balance(uls::StepOp step, ArrayRef<uls::CallOp> calls,
+                                             int64_t microbatches);
 };
 } // namespace
 
@@ -39,76 +48,160 @@ static double predictBlock(uls::BlockOp block, const cost::Cluster &cluster) {
   return us;
 }
 
-/// The ends of `count` runs of `times`, none of them empty, whose longest is as short as can be,
-/// and, of those, whose squares sum to the least. Dynamic programming over the number of runs.
-static SmallVector<size_t> cutEvenly(ArrayRef<double> times, size_t count) {
-  size_t n = times.size();
-  std::vector<double> before(n + 1);
-  for (size_t i = 0; i < n; ++i)
-    before[i + 1] = before[i] + times[i];
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  // Sums differ in their last bits by the order of their terms.
-  double slack = 1e-9 * before[n];
-
-  auto solve = [&](double limit, bool minimizesLongest, std::vector<std::vector<size_t>> &cuts) {
-    std::vector<std::vector<double>> best(count + 1, std::vector<double>(n + 1, kNever));
-    cuts.assign(count + 1, std::vector<size_t>(n + 1));
-    best[0][0] = 0;
-    for (size_t run = 1; run <= count; ++run)
-      for (size_t end = run; end <= n; ++end)
-        for (size_t begin = run - 1; begin < end; ++begin) {
-          double time = before[end] - before[begin];
-          if (time > limit)
-            continue;
-          double value = minimizesLongest ? std::max(best[run - 1][begin], time)
-                                          : best[run - 1][begin] + time * time;
-          if (value < best[run][end] - (minimizesLongest ? 0 : slack * slack)) {
-            best[run][end] = value;
-            cuts[run][end] = begin;
-          }
-        }
-    return best[count][n];
-  };
-  std::vector<std::vector<size_t>> cuts;
-  double longest = solve(kNever, true, cuts);
-  solve(longest + slack, false, cuts);
-  SmallVector<size_t> ends(count);
-  for (size_t run = count, end = n; run > 0; end = cuts[run--][end])
-    ends[run - 1] = end;
+/// The ends of the chunks that the blocks named in a recipe begin; nothing after an error.
+static std::optional<SmallVector<size_t>> cutAtNames(ArrayRef<uls::CallOp> calls,
+                                                     const Pipeline &pipeline, size_t count) {
+  if (pipeline.stages.size() + 1 != count) {
+    emitError(pipeline.stagesLocation)
+        << "\"stages\" names " << pipeline.stages.size()
+        << (pipeline.stages.size() == 1 ? " block" : " blocks") << ", expected " << count - 1
+        << ": the one that begins each of the " << count << " chunks after the first";
+    return std::nullopt;
+  }
+  BlockNames names(calls);
+  bool isLegal = true;
+  SmallVector<size_t> ends;
+  for (auto [i, stage] : llvm::enumerate(pipeline.stages)) {
+    auto &[name, location] = stage;
+    std::optional<size_t> call = names.find(name);
+    isLegal &= call && *call > (ends.empty() ? 0 : ends.back());
+    if (!call)
+      emitError(location) << "\"" << name << "\" is no block; " << names.suggest(name);
+    else if (*call == 0)
+      emitError(location) << "\"" << name << "\" begins the first chunk, expected the blocks that "
+                          << "begin the chunks after it; the next is " << names.getName(1);
+    else if (!ends.empty() && *call <= ends.back())
+      emitError(location) << "\"" << name << "\" does not come after " << names.getName(ends.back())
+                          << ", which begins the chunk before; name blocks in the model's order, "
+                             "each once";
+    if (call)
+      ends.push_back(*call);
+  }
+  if (!isLegal)
+    return std::nullopt;
+  ends.push_back(calls.size());
   return ends;
 }
 
-void AssignChunks::runOnOperation() {
-  ModuleOp module = getOperation();
-  int64_t ranks = getPipelineRanks(module);
-  if (ranks == 1)
-    return;
-  SymbolTable symbols(module);
+SmallVector<double> AssignChunks::predictTimes(ArrayRef<uls::CallOp> calls) {
   cost::Cluster cluster = cost::Cluster::getDefault();
-  for (auto step : module.getOps<uls::StepOp>()) {
-    SmallVector<uls::CallOp> calls;
-    for (auto loop : step.getEntry().getOps<uls::MicrobatchesOp>())
-      llvm::append_range(calls, loop.getBody().front().getOps<uls::CallOp>());
-    size_t count = ranks * chunks;
-    if (calls.size() < count) {
-      step.emitError() << "the model is " << calls.size()
-                       << " blocks, embedding and head included, too few for " << count
-                       << " chunks (pp=" << ranks << " × " << chunks
-                       << " a rank); the most that it can be cut into is " << calls.size();
-      return signalPassFailure();
-    }
-    llvm::StringMap<double> timeOf;
-    SmallVector<double> times;
-    for (uls::CallOp call : calls) {
-      auto [known, isNew] = timeOf.try_emplace(call.getCallee(), 0);
-      if (isNew)
-        known->second = predictBlock(symbols.lookup<uls::BlockOp>(call.getCallee()), cluster);
-      times.push_back(known->second);
-    }
-    Builder builder(&getContext());
-    size_t first = 0;
-    for (auto [chunk, end] : llvm::enumerate(cutEvenly(times, count)))
-      for (; first < end; ++first)
-        calls[first]->setAttr(dist::DistDialect::kChunkAttrName, builder.getI64IntegerAttr(chunk));
+  SymbolTable symbols(getOperation());
+  llvm::StringMap<double> timeOf;
+  SmallVector<double> times;
+  for (uls::CallOp call : calls) {
+    auto [known, isNew] = timeOf.try_emplace(call.getCallee(), 0);
+    if (isNew)
+      known->second = predictBlock(symbols.lookup<uls::BlockOp>(call.getCallee()), cluster);
+    times.push_back(known->second);
   }
+  return times;
+}
+
+/// The measured time of each call; nothing after an error. Measured and predicted times are not
+/// mixed, for their proportions mean nothing.
+static std::optional<SmallVector<double>>
+findMeasured(ArrayRef<uls::CallOp> calls, const cost::MeasuredCosts &costs, StringRef path) {
+  BlockNames names(calls);
+  SmallVector<const cost::MeasuredCost *> costOf(calls.size());
+  auto assignBlock = [&](StringRef block, const cost::MeasuredCost &cost) {
+    bool isKnown = false;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      uls::CallOp call = calls[i];
+      isKnown |= call.getCallee() == block;
+      if (call.getCallee() == block && !costOf[i])
+        costOf[i] = &cost;
+    }
+    return isKnown;
+  };
+  bool isLegal = true;
+  // What is said of one layer goes before what is said of its block.
+  for (auto &[name, cost] : costs)
+    if (std::optional<size_t> call = names.find(name))
+      costOf[*call] = &cost;
+  for (auto &[name, cost] : costs)
+    if (!assignBlock(name, cost) && !names.find(name)) {
+      emitError(cost.location) << "has a cost of \"" << name << "\", which is no block; "
+                               << names.suggest(name);
+      isLegal = false;
+    }
+  SmallVector<double> times;
+  std::string missing;
+  for (auto [i, cost] : llvm::enumerate(costOf)) {
+    times.push_back(cost ? cost->forwardUs + cost->backwardUs : 0);
+    if (!cost && StringRef(missing).count(',') < 3)
+      missing += (missing.empty() ? "" : ", ") + names.getName(i).str();
+  }
+  if (!missing.empty()) {
+    emitError(FileLineColLoc::get(calls.front()->getContext(), path, 0, 0))
+        << "has no cost of " << missing
+        << "; measured and predicted times are not mixed: give a cost of each block, or leave out "
+           "--costs";
+    isLegal = false;
+  }
+  return isLegal ? std::optional<SmallVector<double>>(std::move(times)) : std::nullopt;
+}
+
+std::optional<SmallVector<double>> AssignChunks::findTimes(ArrayRef<uls::CallOp> calls) {
+  if (costs.empty())
+    return predictTimes(calls);
+  std::optional<cost::MeasuredCosts> measured = cost::readMeasuredCosts(&getContext(), costs);
+  return measured ? findMeasured(calls, *measured, costs) : std::nullopt;
+}
+
+/// The ends of chunks of about equal time that the memory has room for; nothing after an error.
+std::optional<SmallVector<size_t>>
+AssignChunks::balance(uls::StepOp step, ArrayRef<uls::CallOp> calls, int64_t microbatches) {
+  std::optional<SmallVector<double>> times = findTimes(calls);
+  FailureOr<RecomputePolicy> policy = RecomputePolicy::read(&getContext(), recompute);
+  std::optional<pipeline::Schedule> table = pipeline::findSchedule(
+      step.getLoc(), schedule, {getPipelineRanks(getOperation()), microbatches, chunks});
+  if (!times || failed(policy) || !table)
+    return std::nullopt;
+  SmallVector<CallMemory> memory;
+  if (memoryLimit)
+    memory = estimateMemory(step, calls, *policy);
+  return cutCalls({*times, memory, double(memoryLimit)}, *table);
+}
+
+LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipeline> &named) {
+  int64_t ranks = getPipelineRanks(getOperation());
+  SmallVector<uls::CallOp> calls;
+  int64_t microbatches = 1;
+  for (auto loop : step.getEntry().getOps<uls::MicrobatchesOp>()) {
+    llvm::append_range(calls, loop.getBody().front().getOps<uls::CallOp>());
+    microbatches = loop.getCount();
+  }
+  size_t count = ranks * chunks;
+  if (calls.size() < count)
+    return step.emitError() << "the model is " << calls.size()
+                            << " blocks, embedding and head included, too few for " << count
+                            << " chunks (pp=" << ranks << " × " << int64_t(chunks)
+                            << " a rank); the most that it can be cut into is " << calls.size();
+  std::optional<SmallVector<size_t>> ends;
+  if (named && named->stagesLocation)
+    ends = cutAtNames(calls, *named, count);
+  else
+    ends = balance(step, calls, microbatches);
+  if (!ends)
+    return failure();
+  Builder builder(&getContext());
+  size_t first = 0;
+  for (auto [chunk, end] : llvm::enumerate(*ends))
+    for (; first < end; ++first)
+      calls[first]->setAttr(dist::DistDialect::kChunkAttrName, builder.getI64IntegerAttr(chunk));
+  return success();
+}
+
+void AssignChunks::runOnOperation() {
+  if (getPipelineRanks(getOperation()) == 1)
+    return;
+  std::optional<Pipeline> named;
+  if (!recipe.empty()) {
+    named = readRecipePipeline(&getContext(), recipe);
+    if (!named)
+      return signalPassFailure();
+  }
+  for (auto step : getOperation().getOps<uls::StepOp>())
+    if (failed(assign(step, named)))
+      return signalPassFailure();
 }

@@ -6,6 +6,7 @@
 
 #include "passes/Stage/Passes.h"
 #include "passes/Stage/RankStep.h"
+#include "ulsc/PipelineScheduleFile.h"
 
 #include "mlir/IR/SymbolTable.h"
 
@@ -26,22 +27,10 @@ public:
   void runOnOperation() override;
 
 private:
-  FailureOr<pipeline::Schedule> makeSchedule(uls::StepOp step, int64_t ranks, int64_t microbatches);
   LogicalResult build(uls::StepOp step, int64_t ranks);
   void noteParameters(ArrayRef<RankStep> steps);
 };
 } // namespace
-
-FailureOr<pipeline::Schedule> BuildStages::makeSchedule(uls::StepOp step, int64_t ranks,
-                                                        int64_t microbatches) {
-  std::string problem;
-  auto made = pipeline::makeSchedule(schedule, {ranks, microbatches, chunks}, problem);
-  if (!made)
-    return step.emitError() << "schedule " << schedule << " " << problem;
-  if (std::string wrong = pipeline::checkSchedule(*made); !wrong.empty())
-    return step.emitError() << "schedule " << schedule << ": " << wrong;
-  return *made;
-}
 
 /// The ranks that add to each carried value.
 static std::vector<SmallVector<int64_t, 2>> findOwners(StepSource &source) {
@@ -79,8 +68,9 @@ LogicalResult BuildStages::build(uls::StepOp step, int64_t ranks) {
                             << " loops over microbatches; pipeline stages need one";
   uls::MicrobatchesOp loop = loops.front();
   ChunkParts parts(loop);
-  FailureOr<pipeline::Schedule> table = makeSchedule(step, ranks, loop.getCount());
-  if (failed(table) || failed(parts.run()))
+  std::optional<pipeline::Schedule> table = pipeline::findSchedule(
+      step.getLoc(), schedule, {ranks, static_cast<int64_t>(loop.getCount()), chunks});
+  if (!table || failed(parts.run()))
     return failure();
   auto flows = parts.getFlows(table->rankOf);
   std::vector<pipeline::Flow> plain;

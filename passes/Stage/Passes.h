@@ -10,6 +10,8 @@
 #include "dialects/Uls/Uls.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Schedule/RecomputePolicy.h"
+
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -27,6 +29,16 @@ struct StagingOptions : mlir::PassPipelineOptions<StagingOptions> {
                                llvm::cl::init("1f1b")};
   Option<int64_t> chunks{*this, "chunks", llvm::cl::desc("chunks of each rank along pp"),
                          llvm::cl::init(1)};
+  Option<std::string> recipe{*this, "recipe",
+                             llvm::cl::desc("path of a JSON recipe, which may name stages")};
+  Option<std::string> costs{
+      *this, "costs", llvm::cl::desc("path of measured costs: a trace or a JSON file of costs")};
+  Option<int64_t> memoryLimit{*this, "memory-limit",
+                              llvm::cl::desc("bytes that a rank may take, 0 for no limit"),
+                              llvm::cl::init(0)};
+  Option<std::string> recompute{*this, "recompute",
+                                llvm::cl::desc("what is computed again instead of kept"),
+                                llvm::cl::init(kDefaultRecompute.str())};
 };
 
 /// The stage `staged`.

@@ -14,8 +14,10 @@ def AssignChunksPass : Pass<"ulsc-assign-chunks", "::mlir::ModuleOp"> {
   let description = [{
     On a mesh with an axis `pp` of more than one rank the blocks that a step calls are cut into as many chunks as there are ranks along
     `pp`, times `chunks`. A chunk is a run of calls; of all ways to cut, one is taken whose longest chunk is shortest, by the predicted times
-    of forward and backward, embedding and head included, and of those the one with the most equal times. Fewer calls than chunks are an
-    error.
+    of forward and backward (or measured ones, `costs`), embedding and head included, and of those the one with the most equal times. Fewer
+    calls than chunks are an error. Under a `memory-limit` only cuts are taken whose ranks stay within it by an estimate: parameters,
+    gradients and state as they are split, and what each microbatch in flight by the schedule keeps; where there is none, the one that takes
+    least. A `recipe` may name the blocks that begin chunks, and then nothing is weighed.
 
     Requires: `ulsc-write-step`.
     Changes: nothing on other meshes.
@@ -32,7 +34,14 @@ def AssignChunksPass : Pass<"ulsc-assign-chunks", "::mlir::ModuleOp"> {
     %2 = uls.call @layer(%1, %w1) {dist.chunk = 1 : i64, layer = 1 : i64} : …
     ```
   }];
-  let options = [Option<"chunks", "chunks", "int64_t", /*default=*/"1", "chunks of each rank along pp">];
+  let options = [Option<"schedule", "schedule", "std::string", /*default=*/"\"1f1b\"",
+                        "the schedule, which says how many microbatches are in flight">,
+                 Option<"chunks", "chunks", "int64_t", /*default=*/"1", "chunks of each rank along pp">,
+                 Option<"recipe", "recipe", "std::string", /*default=*/"", "path of a JSON recipe, which may name stages">,
+                 Option<"costs", "costs", "std::string", /*default=*/"", "path of measured costs: a trace or a JSON file of costs">,
+                 Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0", "bytes that a rank may take, 0 for no limit">,
+                 Option<"recompute", "recompute", "std::string", /*default=*/"::ulsc::kDefaultRecompute.str()",
+                        "what is computed again instead of kept">];
 }
 
 def BuildStagesPass : Pass<"ulsc-build-stages", "::mlir::ModuleOp"> {
@@ -64,7 +73,7 @@ def BuildStagesPass : Pass<"ulsc-build-stages", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"schedule", "schedule", "std::string", /*default=*/"\"1f1b\"",
-                        "gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zbv">,
+                        "gpipe, 1f1b, interleaved, zb-h1, zb-h2, zbv, or the path of a JSON table">,
                  Option<"chunks", "chunks", "int64_t", /*default=*/"1", "chunks of each rank along pp">];
   let dependentDialects = ["::ulsc::dist::DistDialect", "::ulsc::uls::UlsDialect", "::mlir::arith::ArithDialect"];
 }

@@ -1,5 +1,4 @@
-//===- StagePipeline.cpp - The stage that cuts a step into pipeline stages
-//---------------------------===//
+//===- StagePipeline.cpp - The stage that cuts a step into pipeline stages --------------------===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -15,7 +14,8 @@ using namespace mlir;
 
 void ulsc::buildStagePipeline(OpPassManager &manager, const StagingOptions &options) {
   manager.addPass(createEnterStagePass("sharded", "staged"));
-  manager.addPass(createAssignChunksPass({options.chunks}));
+  manager.addPass(createAssignChunksPass({options.schedule, options.chunks, options.recipe,
+                                          options.costs, options.memoryLimit, options.recompute}));
   manager.addPass(createBuildStagesPass({options.schedule, options.chunks}));
 }
 

@@ -57,3 +57,13 @@ void ulsc_collective_wait(ulsc_context *context, int32_t slot) {
   int kind = slot < static_cast<int>(rank.slotKinds.size()) ? rank.slotKinds[slot] : 0;
   rank.waitSeconds[kind] += secondsNow() - begin;
 }
+
+void ulsc_block_begin(ulsc_context *context, const char *name) {
+  if (Trace *trace = full(context).trace)
+    trace->beginBlock(name);
+}
+
+void ulsc_block_end(ulsc_context *context) {
+  if (Trace *trace = full(context).trace)
+    trace->endBlock();
+}

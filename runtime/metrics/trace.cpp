@@ -11,7 +11,7 @@ namespace ulsc::runtime {
 
 namespace {
 
-enum Lane { StepLane, ComputeLane, CommunicationLane };
+enum Lane { StepLane, ComputeLane, CommunicationLane, BlockLane };
 
 using Json = nlohmann::ordered_json;
 
@@ -85,6 +85,17 @@ void Trace::endStep(double inputSeconds) {
   add({TraceEvent::Input, nullptr, nullptr, 0, begin, begin + inputSeconds});
 }
 
+void Trace::beginBlock(const char *name) {
+  openBlocks.push_back({TraceEvent::Block, name, nullptr, 0, secondsNow(), 0});
+}
+
+void Trace::endBlock() {
+  TraceEvent block = openBlocks.back();
+  openBlocks.pop_back();
+  block.end = secondsNow();
+  add(block);
+}
+
 void Trace::addCollective(EventList &list, const TraceEvent &event,
                           std::map<int64_t, TraceEvent> &started) const {
   bool isStart = event.kind == TraceEvent::Start;
@@ -112,8 +123,8 @@ std::string Trace::text() const {
   int rank = communicator.rank();
   EventList list(rank, origin);
   list.add(nameOf("process_name", rank, {{"name", concat("rank ", rank)}}));
-  const char *lanes[] = {"step", "compute", "communication"};
-  for (int lane = StepLane; lane <= CommunicationLane; ++lane) {
+  const char *lanes[] = {"step", "compute", "communication", "blocks"};
+  for (int lane = StepLane; lane <= BlockLane; ++lane) {
     Json name = nameOf("thread_name", rank, {{"name", lanes[lane]}});
     name["tid"] = lane;
     list.add(name);
@@ -126,6 +137,9 @@ std::string Trace::text() const {
       break;
     case TraceEvent::Input:
       list.addSpan("input", "input", ComputeLane, event.begin, event.end);
+      break;
+    case TraceEvent::Block:
+      list.addSpan(event.name, "block", BlockLane, event.begin, event.end);
       break;
     case TraceEvent::Kernel:
       list.addSpan(event.name, "kernel", ComputeLane, event.begin, event.end);

@@ -16,9 +16,9 @@ class Communicator;
 
 /// One call of the step into the runtime. Names and descriptors are constants of the program.
 struct TraceEvent {
-  enum Kind { Step, Input, Kernel, Gemm, Start, Wait };
+  enum Kind { Step, Input, Block, Kernel, Gemm, Start, Wait };
   Kind kind;
-  const char *name = nullptr;       // of a kernel or a GEMM
+  const char *name = nullptr;       // of a block, a kernel or a GEMM
   const void *descriptor = nullptr; // ulsc_gemm_desc or ulsc_collective_desc
   int64_t number = 0;               // a collective's slot, or the step
   double begin = 0, end = 0;        // seconds of secondsNow
@@ -34,9 +34,12 @@ public:
   void beginStep(int64_t number);
   void endStep(double inputSeconds);
   void add(const TraceEvent &event) { events.push_back(event); }
+  void beginBlock(const char *name);
+  void endBlock();
 
   /// Rank 0 writes the events of all ranks to `path` in Chrome's trace format: a process per rank,
-  /// with the step, what it computes and waits for, and the collectives under way as threads.
+  /// with the step, what it computes and waits for, the collectives under way and the calls of
+  /// blocks as threads.
   void write(const std::string &path) const;
 
 private:
@@ -50,6 +53,7 @@ private:
   int64_t steps;
   double origin;
   std::vector<TraceEvent> events;
+  std::vector<TraceEvent> openBlocks;
   std::vector<size_t> stepBegins; // positions of the kept steps' Step events
 };
 

@@ -30,7 +30,7 @@
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/strategy.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=STRATEGY
 // STRATEGY: strategy.json:2:2: error: strategy cp (context parallelism) is not supported yet
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/mesh.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=MESH
-// MESH: mesh.json:2:2: error: mesh axis pp (pipeline parallelism) is not supported yet
+// MESH: mesh.json:2:2: error: mesh axis cp (context parallelism) is not supported yet
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --recipe %t/order.json --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: order.json:2:2: error: the mesh order "dp" must name each axis of the mesh once, as in dp,tp
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh DP=2,tpp=2 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=NEAREST
@@ -68,8 +68,8 @@
 {"mesh": {"dp": 2},
  "strategy": "cp"}
 //--- mesh.json
-{"description": "pipeline",
- "mesh": {"pp": 2}}
+{"description": "context",
+ "mesh": {"cp": 2}}
 //--- order.json
 {"mesh": {"dp": 2, "tp": 2},
  "mesh_order": "dp"}

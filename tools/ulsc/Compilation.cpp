@@ -12,7 +12,7 @@
 #include "tools/ulsc/Output.h"
 #include "ulsc/InitAllDialects.h"
 #include "ulsc/InitAllPasses.h"
-#include "ulsc/PipelineSchedule.h"
+#include "ulsc/PipelineScheduleFile.h"
 #include "ulsc/Support/Nearest.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -76,6 +76,9 @@ void Compilation::mentionRemarks() {
 //===---------------------------------------------------------------------------------------===//
 // Options
 //===---------------------------------------------------------------------------------------===//
+
+/// Quotes a value for the text form of a pass pipeline's options.
+static std::string quote(StringRef value) { return "\"" + value.str() + "\""; }
 
 Compilation::Compilation(const Arguments &arguments, bool showsRemarks, Purpose purpose)
     : arguments(arguments), purpose(purpose), showsRemarks(showsRemarks) {}
@@ -152,16 +155,6 @@ bool Compilation::readPrecision() {
   return true;
 }
 
-/// The schedule of a pipeline and the chunks of each of its ranks.
-bool Compilation::readSchedule(int64_t chunks) {
-  auto name = arguments.getChoice("pp-schedule", pipeline::getScheduleNames(), "1f1b");
-  if (!name)
-    return false;
-  schedule = *name;
-  stageOptions.options["staged"] = "schedule=" + schedule + " chunks=" + std::to_string(chunks);
-  return true;
-}
-
 bool Compilation::readOptions() {
   auto target = arguments.getChoice("target", {"cpu", "cuda"}, "cpu");
   if (target && *target == "cuda")
@@ -205,16 +198,17 @@ bool Compilation::readOptions() {
       return !reportUsageError("--memory-limit is \"" + arguments.get("memory-limit") +
                                "\", expected a size of at least one byte, as 70GB, 512MiB or 80e9");
   }
-  auto chunks = arguments.getInteger("pp-chunks", 1, 1);
-  if (!chunks || !readSchedule(*chunks))
+  auto chunks = arguments.getInteger("pp-chunks", 1, 0);
+  if (!chunks)
     return false;
+  chunksPerRank = *chunks;
   importOptions.seq = *seq;
   if (!dropout->empty())
     importOptions.dropout = *dropout == "on";
   optimizer = *chosen;
-  stageOptions.options["scheduled"] =
-      "reshard-after-forward=" +
-      (arguments.has("reshard-after-forward") ? arguments.get("reshard-after-forward") : "true");
+  if (arguments.has("reshard-after-forward"))
+    stageOptions.options["scheduled"] =
+        "reshard-after-forward=" + arguments.get("reshard-after-forward");
   if (!recompute.empty() && !memoryLimit)
     stageOptions.options["scheduled"] += " recompute=" + recompute;
   dumpDirectory = arguments.get("dump-dir");
@@ -230,6 +224,41 @@ bool Compilation::checkReshard() {
     axes.emplace_back(axis, recipe.getAxisSize(axis));
   std::string problem = reshard.findProblem(axes);
   return problem.empty() || !reportUsageError("--reshard-after-forward " + problem);
+}
+
+/// The schedule of a pipeline and the chunks of each of its ranks: the command line's, the
+/// recipe's, or what holds without either. A wrong one is reported before anything is compiled.
+bool Compilation::readSchedule() {
+  Location where = NameLoc::get(StringAttr::get(context.get(), "command line"));
+  const Pipeline &asked = recipe.pipeline;
+  schedule = arguments.get("pp-schedule", asked.schedule);
+  if (schedule.empty())
+    schedule = "1f1b";
+  else if (!arguments.has("pp-schedule"))
+    where = Location(asked.scheduleLocation);
+  if (!arguments.has("pp-chunks"))
+    chunksPerRank = asked.chunksPerRank;
+  std::optional<int64_t> usual = pipeline::findChunksPerRank(where, schedule);
+  if (!usual)
+    return false;
+  if (!chunksPerRank)
+    chunksPerRank = *usual;
+  stageOptions.options["staged"] =
+      "schedule=" + quote(schedule) + " chunks=" + std::to_string(chunksPerRank);
+  if (!recipeOptions.recipe.empty())
+    stageOptions.options["staged"] += " recipe=" + quote(recipeOptions.recipe);
+  if (arguments.has("costs"))
+    stageOptions.options["staged"] += " costs=" + quote(arguments.get("costs"));
+  // A limit without a policy is kept by computing again: what full recomputation needs must fit.
+  if (memoryLimit)
+    stageOptions.options["staged"] += " memory-limit=" + std::to_string(*memoryLimit) +
+                                      " recompute=" + (recompute.empty() ? "full" : recompute);
+  int64_t ranks = recipe.getAxisSize("pp");
+  if (ranks <= 1 || purpose == Purpose::Parameters)
+    return true;
+  table =
+      pipeline::findSchedule(where, schedule, {ranks, importOptions.microbatches, chunksPerRank});
+  return table.has_value();
 }
 
 /// Solves batch = micro-batch × microbatches × data ranks for what was not given.
@@ -295,9 +324,6 @@ bool Compilation::readBatch() {
   return true;
 }
 
-/// Quotes a value for the text form of a pass pipeline's options.
-static std::string quote(StringRef value) { return "\"" + value.str() + "\""; }
-
 void Compilation::addStageOptions() {
   std::string graph = "devices=" + std::to_string(recipeOptions.devices);
   auto add = [&](StringRef key, StringRef value) {
@@ -338,7 +364,7 @@ bool Compilation::prepare() {
     return false;
   if (purpose == Purpose::Step)
     llvm::errs() << recipe.describe();
-  if (!checkReshard() || !readBatch())
+  if (!checkReshard() || !readBatch() || !readSchedule())
     return false;
   importOptions.vocabularyMultiple = recipe.getVocabularyMultiple();
   module = importModel(context.get(), arguments.positionals[0], importOptions);

@@ -10,6 +10,7 @@
 #include "passes/Schedule/ReshardPolicy.h"
 #include "tools/ulsc/CommandLine.h"
 #include "ulsc/Frontend.h"
+#include "ulsc/PipelineSchedule.h"
 #include "ulsc/Pipelines.h"
 #include "ulsc/Recipe.h"
 #include "ulsc/Report.h"
@@ -41,6 +42,8 @@ public:
 
   mlir::ModuleOp getModule() { return *module; }
   const Recipe &getRecipe() const { return recipe; }
+  /// The table that the pipeline's ranks follow; nothing without stages.
+  const std::optional<pipeline::Schedule> &getSchedule() const { return table; }
   llvm::ArrayRef<report::CollectiveRow> getCollectives() const { return collectives; }
   /// After stage `scheduled`, if it was asked for or the report has it.
   const std::optional<timeline::Timeline> &getTimeline() const { return predicted; }
@@ -58,7 +61,7 @@ private:
   bool loadPlugins();
   bool readOptions();
   bool readPrecision();
-  bool readSchedule(int64_t chunks);
+  bool readSchedule();
   bool checkReshard();
   bool readBatch();
   bool readPipelinesAfter();
@@ -80,6 +83,10 @@ private:
   /// Options of the stages `train` and `local`.
   std::string statePrecision, reduceDtype;
   int64_t threads = 16;
+  /// Chunks of each rank along `pp`, 0 while nobody said how many; and what the ranks do, where
+  /// there is more than one.
+  int64_t chunksPerRank = 0;
+  std::optional<pipeline::Schedule> table;
   /// Bytes that a device's memory may take at most.
   std::optional<int64_t> memoryLimit;
   /// The policy asked for; empty without one.

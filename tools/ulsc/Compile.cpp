@@ -8,6 +8,7 @@
 #include "tools/ulsc/Compilation.h"
 #include "tools/ulsc/Output.h"
 
+#include "ulsc/PipelineScheduleFile.h"
 #include "ulsc/Target/Cpu.h"
 #include "ulsc/Timeline/Timeline.h"
 
@@ -73,9 +74,6 @@ static int compile(const Arguments &arguments) {
   for (const Stage &stage : getStages())
     stages.push_back(stage.name);
   stages.push_back("exe");
-  if (arguments.get("emit") == "staged")
-    return reportUsageError(
-        "--emit staged is not supported yet: there is one pipeline stage; use sharded or local");
   auto emit = arguments.getChoice("emit", stages, "exe");
   if (!emit)
     return 2;
@@ -129,13 +127,29 @@ static LogicalResult writeTimeline(const Arguments &arguments, Compilation &comp
   });
 }
 
+/// The table in use, to start another one from.
+static LogicalResult writeScheduleTable(const Arguments &arguments, Compilation &compilation) {
+  if (!arguments.has("schedule-out"))
+    return success();
+  if (!compilation.getSchedule()) {
+    reportUsageError("--schedule-out: there is no schedule without pipeline stages; add pp=2 or "
+                     "more to --mesh");
+    return failure();
+  }
+  return writeFile(arguments.get("schedule-out"), [&](raw_ostream &stream) {
+    pipeline::writeSchedule(stream, *compilation.getSchedule());
+  });
+}
+
 static int explain(const Arguments &arguments) {
   if (!checkTimeline(arguments))
     return 2;
   Compilation compilation(arguments, /*showsRemarks=*/true);
   compilation.predictTimes();
-  if (failed(checkFolder(arguments.get("report"))) ||
-      failed(checkFolder(arguments.get("timeline"))) || !compilation.prepare() ||
+  for (StringRef file : {"report", "timeline", "schedule-out"})
+    if (failed(checkFolder(arguments.get(file))))
+      return 1;
+  if (!compilation.prepare() || failed(writeScheduleTable(arguments, compilation)) ||
       failed(compilation.run("scheduled")))
     return 1;
   if (failed(writeFile("-", [&](raw_ostream &stream) {
@@ -155,7 +169,7 @@ static const std::vector<OptionSpec> &getExplainOptions() {
         {"timeline", "FILE",
          "write when each rank does what, as predicted: .html is a page, .json Chrome trace events "
          "for Perfetto"},
-    };
+        {"schedule-out", "FILE", "write the pipeline's schedule as a table for --pp-schedule"}};
     all.insert(all.end(), getModelOptions().begin(), getModelOptions().end());
     return all;
   }();

@@ -23,8 +23,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
        "presets: ddp, zero1, zero2, zero3 (fsdp), hsdp, tp, sp (default: what the mesh implies)"},
       {"reshard-after-forward", "true|false|N",
        "whether the backward of zero3 gathers parameters again, or N ranks that keep them in parts "
-       "until then (default true)"},
-      {"recipe", "FILE", "JSON recipe: mesh, strategy, rules, sharding, groups, frozen"},
+       "until then (default true; false with pipeline stages)"},
+      {"recipe", "FILE",
+       "JSON recipe: mesh, strategy, rules, storage, pipeline, sharding, groups, frozen"},
       {"shard", "PATTERN=DIMS",
        "pin of tensors: mesh axes per dimension (-,tp) or per logical axis (heads:tp)", "", true},
       {"dtype", "f32|bf16|f16",
@@ -44,9 +45,13 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
        "what the backward computes again instead of keeping it: none, selective, "
        "selective:attn,norm,act,gather, full, full:group=K,layers=N (default "
        "selective:norm,act,gather)"},
-      {"pp-schedule", "gpipe|1f1b|interleaved|zb-h1|zb-h2|zbv",
-       "in which order the stages along mesh axis pp work (default 1f1b)"},
-      {"pp-chunks", "N", "runs of layers that each stage holds, more than one if interleaved"},
+      {"pp-schedule", "NAME|FILE",
+       "in which order the stages along mesh axis pp work: gpipe, 1f1b, interleaved, zb-h1, zb-h2, "
+       "zbv, or a JSON table (default 1f1b)"},
+      {"pp-chunks", "N", "chunks of blocks that each stage holds (default: the schedule's)"},
+      {"costs", "FILE",
+       "measured times of blocks, by which stages are balanced: a program's --trace, or a JSON "
+       "file"},
       {"memory-limit", "SIZE",
        "the most memory of a device, as 70GB or 512MiB: the cheapest recomputation that fits is "
        "chosen"},
@@ -59,7 +64,6 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"load-dialect-plugin", "FILE", "load dialects from a shared library", "", true},
       {"pass-pipeline-at", "STAGE:PIPELINE", "run a pass pipeline after a stage", "", true},
       {"help", "", "this help"},
-      {"pp-schedule", "NAME", "", "there is one pipeline stage; use microbatches"},
       {"allow", "WHICH", "", "see the collectives with ulsc explain"},
       {"cluster", "FILE", "", "costs are those of one machine now"},
       {"params", "N", "", "compile a model's config.json; ulsc memory takes it"},

@@ -21,10 +21,15 @@ namespace ulsc {
 /// `/sharding/0/match`.
 class JsonFile {
 public:
+  /// The largest file that is read unless someone says otherwise: configurations and recipes are a
+  /// few kilobytes.
+  static constexpr uint64_t kMostBytes = uint64_t(16) << 20;
+
   /// Reads and parses `path`. Anything that is wrong with it (absent, too large, not UTF-8, nested
   /// too deeply, malformed, a key given twice) is an error at the place in the file, and nothing is
   /// returned.
-  static std::optional<JsonFile> load(mlir::MLIRContext *context, llvm::StringRef path);
+  static std::optional<JsonFile> load(mlir::MLIRContext *context, llvm::StringRef path,
+                                      uint64_t mostBytes = kMostBytes);
 
   /// As `load`, of a text that messages call `path`.
   static std::optional<JsonFile> parse(mlir::MLIRContext *context, llvm::StringRef path,

@@ -36,9 +36,11 @@ exec.function @ulsc_step() attributes {entry, frame_bytes = 4096 : i64} {
   // CHECK: scf.for
   scf.for %m = %c0 to %c4 step %c1 {
     %x = exec.slot %in[%m] : memref<4x8x8xf32> to memref<8x8xf32>
+    // CHECK: llvm.call @ulsc_block_begin(%[[CONTEXT]],
     // CHECK: llvm.call @layer(%[[CONTEXT]],
     exec.call @layer(%x, %m) frame(%f : memref<512xi8>) : memref<8x8xf32>, index
   }
+  // CHECK: llvm.call @ulsc_block_end(%[[CONTEXT]])
   // CHECK: llvm.call @ulsc_collective_start(
   exec.collective_start all_reduce reduction(sum) group(0) identifier(0) slot(2) ins(%in) outs(%in) : memref<4x8x8xf32> to memref<4x8x8xf32>
   // CHECK: llvm.call @ulsc_collective_wait(

@@ -12,8 +12,6 @@
 // OPTION: error: unknown option --micro-bach; did you mean --micro-batch
 // RUN: not ulsc compile m.json --emit=grph 2>&1 | FileCheck %s --check-prefix=GRPH
 // GRPH: error: --emit is "grph", expected one of graph, train, sharded, staged, local, scheduled, exec, llvm, exe; did you mean graph
-// RUN: not ulsc compile m.json --emit=staged 2>&1 | FileCheck %s --check-prefix=STAGED
-// STAGED: error: --emit staged is not supported yet
 // RUN: not ulsc compile m.json --seq 8 --seq 9 --emit=graph 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: --seq is given twice
 // RUN: not ulsc compile m.json --emit=graph --seq 2>&1 | FileCheck %s --check-prefix=VALUE
@@ -26,9 +24,8 @@
 // EMPTY: error: --recipe is empty, expected FILE
 
 // Options and commands of later work are refused by name.
-// RUN: not ulsc compile m.json --allow all_reduce:tp --pp-schedule=1f1b --emit=graph 2>&1 | FileCheck %s --check-prefix=LATER
+// RUN: not ulsc compile m.json --allow all_reduce:tp --emit=graph 2>&1 | FileCheck %s --check-prefix=LATER
 // LATER: error: --allow is not supported yet; see the collectives with ulsc explain
-// LATER: error: --pp-schedule is not supported yet; there is one pipeline stage; use microbatches
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --target cuda --emit=graph 2>&1 | FileCheck %s --check-prefix=CUDA
 // CUDA: error: --target cuda is not supported yet; use cpu
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --dtype fp16 --master-dtype none --emit=graph 2>&1 | FileCheck %s --check-prefix=F16

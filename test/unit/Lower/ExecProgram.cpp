@@ -72,6 +72,8 @@ static void collectiveStart(ulsc_context *, const ulsc_collective_desc *d, void 
     std::memmove(outputs[i], inputs[i], d->elements[i] * 4);
 }
 static void collectiveWait(ulsc_context *, int32_t) {}
+static void blockBegin(ulsc_context *, const char *) {}
+static void blockEnd(ulsc_context *) {}
 
 struct ExecProgram::Machine {
   std::unique_ptr<llvm::orc::LLJIT> jit;
@@ -127,6 +129,8 @@ ExecProgram::ExecProgram(const std::string &text, int64_t arenaBytes)
   define("ulsc_gemm", &gemm);
   define("ulsc_collective_start", &collectiveStart);
   define("ulsc_collective_wait", &collectiveWait);
+  define("ulsc_block_begin", &blockBegin);
+  define("ulsc_block_end", &blockEnd);
   define("memset", &::memset);
   define("memcpy", &::memcpy);
   define("memmove", &::memmove);

@@ -99,7 +99,7 @@ TEST(PipelineSchedule, RefusesShapes) {
   EXPECT_EQ(problem, "needs a number of microbatches that is a multiple of the 4 pipeline ranks, "
                      "not 6; the nearest is 8");
   EXPECT_FALSE(makeSchedule("zbv", {4, 4, 1}, problem));
-  EXPECT_EQ(problem, "has 2 chunks a rank, not 1");
+  EXPECT_EQ(problem, "has 2 chunks a rank, not 1; take 2");
   EXPECT_FALSE(makeSchedule("1f1c", {4, 4}, problem));
   EXPECT_EQ(problem, "is no schedule; expected one of gpipe, 1f1b, interleaved, zb-h1, zb-h2, zbv; "
                      "did you mean 1f1b");

@@ -1,0 +1,69 @@
+// Measured costs take the place of predicted ones: a head that takes ten times as long is a chunk of its own.
+// RUN: split-file %s %t
+// RUN: ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --emit=sharded -o %t/sharded.mlir
+// RUN: ulsc-opt %t/sharded.mlir --ulsc-assign-chunks="costs=%t/even.json" | FileCheck %s --check-prefix=EVEN
+// EVEN: uls.call @embed({{.*}} {dist.chunk = 0 : i64
+// EVEN: uls.call @layer({{.*}} {dist.chunk = 0 : i64
+// EVEN: uls.call @layer({{.*}} {dist.chunk = 1 : i64
+// EVEN: uls.call @head({{.*}} {dist.chunk = 1 : i64
+// RUN: ulsc-opt %t/sharded.mlir --ulsc-assign-chunks="costs=%t/head.json" | FileCheck %s --check-prefix=HEAD
+// HEAD: uls.call @layer({{.*}} {dist.chunk = 0 : i64
+// HEAD: uls.call @layer({{.*}} {dist.chunk = 0 : i64
+// HEAD: uls.call @head({{.*}} {dist.chunk = 1 : i64
+// A trace says the same: functions of a block are added up, each call's mean.
+// RUN: ulsc-opt %t/sharded.mlir --ulsc-assign-chunks="costs=%t/trace.json" | FileCheck %s --check-prefix=HEAD
+// What is said of one layer goes before what is said of its block.
+// RUN: ulsc-opt %t/sharded.mlir --ulsc-assign-chunks="costs=%t/layer.json" | FileCheck %s --check-prefix=LAYER
+// LAYER: uls.call @embed({{.*}} {dist.chunk = 0 : i64
+// LAYER: uls.call @layer({{.*}} {dist.chunk = 1 : i64
+// LAYER: uls.call @layer({{.*}} {dist.chunk = 1 : i64
+
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/unknown.json --emit=staged 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: unknown.json:2:2: error: has a cost of "heat", which is no block; the blocks are model.embed_tokens, model.layers.0, model.layers.1, head; did you mean head
+// UNKNOWN: unknown.json: error: has no cost of head; measured and predicted times are not mixed: give a cost of each block, or leave out --costs
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/keys.json --emit=staged 2>&1 | FileCheck %s --check-prefix=KEYS
+// KEYS-DAG: keys.json:1:22: error: "forward" is no key of a cost; expected one of forward_us, backward_us; did you mean forward_us
+// KEYS-DAG: keys.json:1:12: error: has no "forward_us", expected microseconds from 0 to 1e12
+// KEYS-DAG: keys.json:1:36: error: "backward_us" is -2, expected microseconds from 0 to 1e12
+// KEYS-DAG: keys.json:2:2: error: is 3, expected an object as in {"forward_us": 120, "backward_us": 250}
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/other.json --emit=staged 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: other.json:1:1: error: is {"layers":2}, expected a program's trace, with "traceEvents", or an object "costs" from blocks to their costs
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/empty.json --emit=staged 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: empty.json:1:2: error: has no span of a block ("cat": "block"), expected a trace that a compiled program wrote with --trace
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/backward.json --emit=staged 2>&1 | FileCheck %s --check-prefix=BACKWARD
+// BACKWARD: backward.json:1:2: error: has calls of block layer only backward, expected whole steps of training
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/absent.json --emit=staged 2>&1 | FileCheck %s --check-prefix=ABSENT
+// ABSENT: absent.json: error: can't be read: No such file or directory
+
+//--- even.json
+{"costs": {"embed": {"forward_us": 10, "backward_us": 20}, "layer": {"forward_us": 10, "backward_us": 20},
+  "head": {"forward_us": 10, "backward_us": 20}}}
+//--- head.json
+{"costs": {"embed": {"forward_us": 10, "backward_us": 20}, "layer": {"forward_us": 10, "backward_us": 20},
+  "head": {"forward_us": 100, "backward_us": 200}}}
+//--- layer.json
+{"costs": {"embed": {"forward_us": 100, "backward_us": 200}, "layer": {"forward_us": 500, "backward_us": 0},
+  "model.layers.0": {"forward_us": 10, "backward_us": 20}, "layer.1": {"forward_us": 10, "backward_us": 20},
+  "head": {"forward_us": 10, "backward_us": 20}}}
+//--- unknown.json
+{"costs": {"embed": {"forward_us": 10, "backward_us": 20}, "layer": {"forward_us": 10, "backward_us": 20},
+ "heat": {"forward_us": 10, "backward_us": 20}}}
+//--- keys.json
+{"costs": {"embed": {"forward": 1, "backward_us": -2},
+ "layer": 3}}
+//--- other.json
+{"layers": 2}
+//--- empty.json
+{"traceEvents": [{"name": "rms_norm", "cat": "kernel", "dur": 3}, 4]}
+//--- backward.json
+{"traceEvents": [{"name": "layer.bwd", "cat": "block", "dur": 3}]}
+//--- trace.json
+{"displayTimeUnit": "ms", "traceEvents": [
+{"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "rank 0"}},
+{"name": "embed.fwd", "cat": "block", "ph": "X", "ts": 0, "dur": 10}, {"name": "embed.bwd", "cat": "block", "dur": 20},
+{"name": "layer.fwd.bare", "cat": "block", "dur": 8}, {"name": "layer.fwd.bare", "cat": "block", "dur": 12},
+{"name": "layer.again", "cat": "block", "dur": 10}, {"name": "layer.bwd.acc", "cat": "block", "dur": 10},
+{"name": "layer.again", "cat": "block", "dur": 10}, {"name": "layer.bwd", "cat": "block", "dur": 10},
+{"name": "head.fwd", "cat": "block", "dur": 100}, {"name": "head.bwd", "cat": "block", "dur": 100},
+{"name": "head.bwd.acc", "cat": "block", "dur": 100}
+]}
