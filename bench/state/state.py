@@ -58,7 +58,8 @@ def time_step(arguments, work, index):
     subprocess.run(["mpirun", "-np", str(arguments.ranks), work / str(index), "--data", work / "tokens.bin", "--steps",
                     str(arguments.steps), "--threads", "1", "--metrics", metrics], check=True,
                    stdout=subprocess.DEVNULL, env=ENVIRONMENT)
-    return statistics.median(json.loads(line)["step_ms"] for line in metrics.read_text().splitlines()[2:])
+    lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+    return statistics.median([line["step_ms"] for line in lines if "step" in line][2:])
 
 
 def main():
