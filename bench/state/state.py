@@ -13,15 +13,14 @@ again as a share of the model's.
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
-import subprocess
+import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                   OMPI_MCA_rmaps_base_oversubscribe="1")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from programs import ROOT, compile_program, make_tokens, time_step
+
 # Name, mesh axis, flags, and what it is compared to.
 VARIANTS = (
     ("ddp", "dp", ["--strategy", "ddp"], None),
@@ -39,27 +38,15 @@ VARIANTS = (
 
 
 def compile_variant(arguments, work, index):
-    name, axis, flags, _ = VARIANTS[index]
-    report = work / f"{index}.json"
-    subprocess.run([arguments.build / "bin/ulsc", "compile", arguments.model, "--seq", str(arguments.seq), "--batch",
-                    str(arguments.batch), "--microbatches", str(arguments.microbatches), "--dropout", "off", "--mesh",
-                    f"{axis}={arguments.ranks}", *flags, "--report", report, "-o", work / str(index)], check=True,
-                   capture_output=True)
-    report = json.loads(report.read_text())
-    return {"name": name, "baseline": VARIANTS[index][3],
+    name, axis, flags, baseline = VARIANTS[index]
+    report = compile_program(arguments.build, arguments.model,
+                             ["--seq", str(arguments.seq), "--batch", str(arguments.batch), "--microbatches",
+                              str(arguments.microbatches), "--mesh", f"{axis}={arguments.ranks}", *flags],
+                             work / str(index))
+    return {"name": name, "baseline": baseline,
             "wire_bytes": sum(c["count_per_step"] * c["wire_bytes"] for c in report["collectives"]),
             "recomputed": report["recompute"]["flops_per_step"] / report["model"]["flops_per_step"],
             "peak_bytes": max(row["peak"] for row in report["memory"]), "step_ms": []}
-
-
-def time_step(arguments, work, index):
-    metrics = work / "metrics.jsonl"
-    metrics.unlink(missing_ok=True)
-    subprocess.run(["mpirun", "-np", str(arguments.ranks), work / str(index), "--data", work / "tokens.bin", "--steps",
-                    str(arguments.steps), "--threads", "1", "--metrics", metrics], check=True,
-                   stdout=subprocess.DEVNULL, env=ENVIRONMENT)
-    lines = [json.loads(line) for line in metrics.read_text().splitlines()]
-    return statistics.median([line["step_ms"] for line in lines if "step" in line][2:])
 
 
 def main():
@@ -73,13 +60,11 @@ def main():
     arguments.build = arguments.build.resolve()
     with tempfile.TemporaryDirectory() as directory:
         work = pathlib.Path(directory)
-        texts = [p for p in pathlib.Path("/usr/share/common-licenses").iterdir() if not p.is_symlink()]
-        subprocess.run([arguments.build / "bin/ulsc", "data", *sorted(texts), "-o", work / "tokens.bin"], check=True,
-                       capture_output=True)
+        tokens = make_tokens(arguments.build, work)
         variants = [compile_variant(arguments, work, index) for index in range(len(VARIANTS))]
         for _ in range(arguments.runs):
             for index, variant in enumerate(variants):
-                variant["step_ms"].append(time_step(arguments, work, index))
+                variant["step_ms"].append(time_step(work / str(index), arguments.ranks, tokens, arguments.steps))
     by_name = {variant["name"]: variant for variant in variants}
     print("| variant | step, ms | of | ratio | wire MB of a rank | FLOPs again | peak MB |\n|---|---:|---|---:|---:|---:|---:|")
     for variant in variants:

@@ -31,6 +31,10 @@ def DistDialect : Dialect {
     static constexpr llvm::StringLiteral kShardingAttrName = "dist.sharding";
     /// On a step: the position along `pp` of the ranks that run it.
     static constexpr llvm::StringLiteral kStageAttrName = "dist.stage";
+    /// On a forward call and on what carries its value to another stage: the chunk of the model, counted in its order.
+    static constexpr llvm::StringLiteral kChunkAttrName = "dist.chunk";
+    /// On a transfer between stages: the microbatch whose value it is.
+    static constexpr llvm::StringLiteral kMicrobatchAttrName = "dist.microbatch";
     /// On a parameter: the stages that hold it.
     static constexpr llvm::StringLiteral kStagesAttrName = "dist.stages";
     /// A ShardingRuleAttr on an op that has no rule of its own.

@@ -67,6 +67,11 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
     mlir::TypeRange getTravellingTypes() {
       return getInputs().empty() ? mlir::TypeRange(getOutputs().getTypes()) : mlir::TypeRange(getInputs().getTypes());
     }
+    /// Whether only numbers about the step travel: counts, norms, flags.
+    bool isScalar() {
+      return llvm::all_of(getTravellingTypes(),
+                          [](mlir::Type type) { return llvm::cast<mlir::RankedTensorType>(type).getRank() == 0; });
+    }
   }];
 }
 

@@ -112,10 +112,12 @@ static ModelTensor getTensor(uls::ParamOp param, dist::MeshAttr mesh, dist::Shar
   return tensor;
 }
 
-std::vector<ModelTensor> memory::collectTensors(ModuleOp module) {
+std::vector<ModelTensor> memory::collectTensors(ModuleOp module, int64_t stage) {
   std::vector<ModelTensor> tensors;
   dist::MeshAttr mesh = getMesh(module);
   for (auto param : module.getOps<uls::ParamOp>()) {
+    if (stage >= 0 && !dist::isOnStage(param, stage))
+      continue;
     dist::ShardingAttr sharding = param.getShardingAttr();
     // What splits a block further is for who asks to say.
     if (sharding && !sharding.getFlat().empty())
@@ -217,7 +219,17 @@ public:
     row.add({}, align(bytes));
   }
 
-  int64_t getLastRank() { return mesh ? mesh.getDeviceCount() - 1 : 0; }
+  /// Stages lie one after another: `pp` is the mesh's outermost axis.
+  void setRanks(RankMemory &rank, int64_t stage) {
+    int64_t devices = mesh ? mesh.getDeviceCount() : 1;
+    rank.stage = stage;
+    rank.lastRank = devices - 1;
+    if (stage < 0)
+      return;
+    int64_t each = devices / mesh.getSize(StringAttr::get(mesh.getContext(), "pp"));
+    rank.firstRank = stage * each;
+    rank.lastRank = rank.firstRank + each - 1;
+  }
 
 private:
   SymbolTable symbols;
@@ -233,9 +245,9 @@ std::vector<RankMemory> memory::readPlan(ModuleOp module) {
     DictionaryAttr categories = function.getCategoriesAttr();
     if (!function.getEntry() || !function.getFrameBytes() || !categories)
       continue;
-    // One program for all: what differs along an axis is coordinates.
+    // One program for all ranks of a stage: what differs along an axis is coordinates.
     RankMemory rank;
-    rank.lastRank = reader.getLastRank();
+    reader.setRanks(rank, dist::getStage(function));
     rank.total = *function.getFrameBytes();
     for (exec::Category category : {exec::Category::Parameters, exec::Category::Gradients,
                                     exec::Category::Optimizer, exec::Category::Activations,

@@ -94,8 +94,7 @@ StringRef ulsc::report::getPhase(dist::CollectiveOpInterface collective) {
   if (!collective->getParentOfType<uls::StepOp>())
     return "forward";
   // Numbers about the whole step: counts, the loss, norms, flags.
-  if (llvm::all_of(collective.getTravellingTypes(),
-                   [](Type type) { return llvm::cast<RankedTensorType>(type).getRank() == 0; }))
+  if (collective.isScalar())
     return "step";
   if (llvm::isa<dist::AllGatherOp>(*collective))
     return getPhaseOfGather(collective);

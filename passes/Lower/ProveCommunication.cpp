@@ -99,9 +99,9 @@ private:
     std::string place = dist::describeLocation(start.getLoc());
     if (place != "here")
       what.source = place;
-    if (auto chunk = start->getAttrOfType<IntegerAttr>("dist.chunk"))
+    if (auto chunk = start->getAttrOfType<IntegerAttr>(dist::DistDialect::kChunkAttrName))
       what.chunk = chunk.getInt();
-    if (auto microbatch = start->getAttrOfType<IntegerAttr>("dist.microbatch"))
+    if (auto microbatch = start->getAttrOfType<IntegerAttr>(dist::DistDialect::kMicrobatchAttrName))
       what.microbatch = microbatch.getInt();
     return what;
   }

@@ -21,12 +21,6 @@ using namespace mlir;
 using namespace ulsc;
 using dist::AllReduceOp;
 
-/// Whether every operand of an all-reduce is a scalar.
-static bool isScalar(AllReduceOp op) {
-  return llvm::all_of(op.getInputs().getTypes(),
-                      [](Type type) { return llvm::cast<RankedTensorType>(type).getRank() == 0; });
-}
-
 static bool isComplete(AllReduceOp op) { return op->hasAttr(dist::kCompleteAttrName); }
 
 /// Whether two all-reduces can be one: over the same axes, or, where their results are the same on
@@ -151,7 +145,7 @@ struct MergeScalarReductions : ulsc::impl::MergeScalarReductionsPassBase<MergeSc
     getOperation().walk([&](Block *block) {
       SmallVector<AllReduceOp> candidates;
       for (auto op : block->getOps<AllReduceOp>())
-        if (isScalar(op))
+        if (cast<dist::CollectiveOpInterface>(op.getOperation()).isScalar())
           candidates.push_back(op);
       mergeAll(candidates, symbols);
     });

@@ -8,6 +8,7 @@
 
 #include "dialects/Uls/Uls.h"
 #include "passes/Schedule/CutVariations.h"
+#include "passes/Schedule/Layers.h"
 #include "passes/Schedule/RecomputePolicy.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -19,22 +20,6 @@ using namespace ulsc::uls;
 
 /// The most layers for which every number and every group of them is tried.
 static constexpr int64_t kFewLayers = 4;
-
-static bool isLayer(CallOp call) {
-  return call.getLayerAttr() && call.getNumResults() > 0 &&
-         isa<ResidualsType>(call.getResults().back().getType());
-}
-
-static int64_t countLayers(ModuleOp module) {
-  int64_t most = 0;
-  module.walk([&](Block *block) {
-    int64_t count = 0;
-    for (auto call : block->getOps<CallOp>())
-      count += isLayer(call);
-    most = std::max(most, count);
-  });
-  return most;
-}
 
 namespace {
 class Search {

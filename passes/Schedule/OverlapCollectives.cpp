@@ -150,9 +150,8 @@ void BlockScheduler::orderEffects(Operation *op) {
 /// Whether a start reduces more than scalars: gradients, which need staging while they are under
 /// way.
 static bool reducesTensors(Operation *op) {
-  auto isTensor = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank() > 0; };
   if (auto reduce = getStarted<dist::AllReduceOp>(op))
-    return llvm::any_of(reduce.getInputs(), isTensor);
+    return !cast<dist::CollectiveOpInterface>(reduce.getOperation()).isScalar();
   return bool(getStarted<dist::ReduceScatterOp>(op));
 }
 
@@ -203,8 +202,29 @@ void BlockScheduler::keepTable(Operation *op) {
   }
 }
 
+/// Sends and receives of a pipeline stage start right behind the call before them, ahead of
+/// reductions that were placed there: another stage waits for them.
+static void hoistTransfers(Block &block) {
+  Operation *last = nullptr;
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    if (!isTransfer(&op) && !isa<CallOp>(op))
+      continue;
+    auto isThere = [&](Value operand) {
+      Operation *source = operand.getDefiningOp();
+      return !source || source->getBlock() != &block || source == last ||
+             source->isBeforeInBlock(last);
+    };
+    auto start = dyn_cast<dist::StartOp>(op);
+    if (start && last && llvm::all_of(start.getCollective()->getOperands(), isThere))
+      op.moveAfter(last);
+    last = &op;
+  }
+}
+
 void BlockScheduler::collectDependences() {
   bool isStage = block.getParentOp()->hasAttr(dist::DistDialect::kStageAttrName);
+  if (isStage)
+    hoistTransfers(block);
   for (Operation &op : block.without_terminator()) {
     position[&op] = ops.size();
     ops.push_back(&op);

@@ -5,6 +5,7 @@
 //===---------------------------------------------------------------------------------------===//
 
 #include "dialects/Uls/Uls.h"
+#include "passes/Schedule/Layers.h"
 #include "passes/Schedule/Passes.h"
 #include "passes/Schedule/RecomputePolicy.h"
 
@@ -24,12 +25,6 @@ using namespace ulsc;
 using namespace ulsc::uls;
 
 namespace {
-/// A layer's forward call and the backward call that takes what it leaves.
-struct Layer {
-  CallOp forward;
-  BackwardOp backward;
-};
-
 class RepeatForward : public ulsc::impl::RepeatForwardPassBase<RepeatForward> {
 public:
   using RepeatForwardPassBase::RepeatForwardPassBase;
@@ -37,26 +32,12 @@ public:
   void runOnOperation() override;
 
 private:
-  LogicalResult checkLayers(int64_t count);
-  LogicalResult repeat(Block &block);
+  LogicalResult checkLayers();
+  void repeat(Block &block);
 
   RecomputePolicy policy;
 };
 } // namespace
-
-/// The layers that a block runs forward and backward, in forward order.
-static SmallVector<Layer> collectLayers(Block &block) {
-  SmallVector<Layer> layers;
-  for (auto call : block.getOps<CallOp>()) {
-    if (!call.getLayerAttr() || call.getNumResults() == 0 ||
-        !isa<ResidualsType>(call.getResults().back().getType()))
-      continue;
-    for (Operation *user : call.getResults().back().getUsers())
-      if (auto backward = dyn_cast<BackwardOp>(user); backward && backward->getBlock() == &block)
-        layers.push_back({call, backward});
-  }
-  return layers;
-}
 
 /// Runs a group's forward again right before the first of its backward calls, and lets the first
 /// run leave nothing.
@@ -94,7 +75,8 @@ LogicalResult RepeatForward::initialize(MLIRContext *context) {
 }
 
 /// A group or a number of layers that the model does not have is no way to say "all of them".
-LogicalResult RepeatForward::checkLayers(int64_t count) {
+LogicalResult RepeatForward::checkLayers() {
+  int64_t count = countLayers(getOperation());
   RecomputePolicy nearest = policy;
   nearest.group = std::min(policy.group, count);
   if (policy.layers)
@@ -105,17 +87,14 @@ LogicalResult RepeatForward::checkLayers(int64_t count) {
                                     << count << " layers; the nearest: " << nearest.str();
 }
 
-LogicalResult RepeatForward::repeat(Block &block) {
+void RepeatForward::repeat(Block &block) {
   SmallVector<Layer> layers = collectLayers(block);
-  if (failed(checkLayers(layers.size())))
-    return failure();
-  if (policy.layers && size_t(*policy.layers) < layers.size())
-    layers.truncate(*policy.layers);
-  for (size_t begin = 0; begin < layers.size(); begin += policy.group) {
-    size_t size = std::min(size_t(policy.group), layers.size() - begin);
-    repeatGroup(ArrayRef(layers).slice(begin, size));
+  for (ArrayRef<Layer> pass : splitIntoPasses(layers)) {
+    if (policy.layers)
+      pass = pass.take_front(*policy.layers);
+    for (size_t begin = 0; begin < pass.size(); begin += policy.group)
+      repeatGroup(pass.drop_front(begin).take_front(policy.group));
   }
-  return success();
 }
 
 void RepeatForward::runOnOperation() {
@@ -126,7 +105,8 @@ void RepeatForward::runOnOperation() {
     blocks.push_back(&step.getEntry());
     step.walk([&](MicrobatchesOp loop) { blocks.push_back(&loop.getBody().front()); });
   }
+  if (failed(checkLayers()))
+    return signalPassFailure();
   for (Block *block : blocks)
-    if (failed(repeat(*block)))
-      return signalPassFailure();
+    repeat(*block);
 }

@@ -109,6 +109,6 @@ void AssignChunks::runOnOperation() {
     size_t first = 0;
     for (auto [chunk, end] : llvm::enumerate(cutEvenly(times, count)))
       for (; first < end; ++first)
-        calls[first]->setAttr(kChunkAttrName, builder.getI64IntegerAttr(chunk));
+        calls[first]->setAttr(dist::DistDialect::kChunkAttrName, builder.getI64IntegerAttr(chunk));
   }
 }

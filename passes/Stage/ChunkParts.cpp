@@ -51,7 +51,7 @@ std::optional<unsigned> ChunkParts::getCarried(Value value) const {
 LogicalResult ChunkParts::place(Operation *op) {
   std::optional<Key> owner;
   if (auto call = dyn_cast<uls::CallOp>(op)) {
-    auto chunk = call->getAttrOfType<IntegerAttr>(kChunkAttrName);
+    auto chunk = call->getAttrOfType<IntegerAttr>(dist::DistDialect::kChunkAttrName);
     if (!chunk)
       return op->emitOpError("has no chunk; run ulsc-assign-chunks");
     owner = Key{Work::Forward, chunk.getInt()};

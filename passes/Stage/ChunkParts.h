@@ -18,8 +18,6 @@ namespace ulsc::stage {
 
 /// The mesh axis along which ranks run different chunks.
 constexpr llvm::StringLiteral kPipelineAxis = "pp";
-/// On forward calls: the chunk, in the model's order, from 0.
-constexpr llvm::StringLiteral kChunkAttrName = "dist.chunk";
 
 /// The size of the axis `pp` of the module's mesh; 1 without one.
 int64_t getPipelineRanks(mlir::ModuleOp module);

@@ -229,8 +229,8 @@ Value RankStep::wait(dist::StartOp start, Attribute sharding) {
 /// Whose value travels, for who reads the program.
 void RankStep::note(dist::StartOp start, const Event &event) {
   const pipeline::Flow &flow = source.flows[event.flow].second;
-  start->setAttr(kChunkAttrName, builder.getI64IntegerAttr(flow.from.chunk));
-  start->setAttr("dist.microbatch", builder.getI64IntegerAttr(event.microbatch));
+  start->setAttr(DistDialect::kChunkAttrName, builder.getI64IntegerAttr(flow.from.chunk));
+  start->setAttr(DistDialect::kMicrobatchAttrName, builder.getI64IntegerAttr(event.microbatch));
 }
 
 /// The sharding of what travels: complete, for ranks along other axes are summed before.
@@ -289,15 +289,23 @@ void RankStep::exchangeCarried(ArrayRef<SmallVector<int64_t, 2>> owners) {
 // The end of the step
 //===---------------------------------------------------------------------------------------===//
 
+/// The ranks that have a gradient. Between the sum over microbatches and its use it may be laid out
+/// or cast anew.
+static ArrayRef<int64_t> getOwners(const StepSource &source,
+                                   ArrayRef<SmallVector<int64_t, 2>> owners, Value gradient) {
+  auto sum = cast<OpResult>(gradient);
+  while (sum.getOwner() != source.loop)
+    sum = cast<OpResult>(sum.getOwner()->getOperand(0));
+  return owners[sum.getResultNumber()];
+}
+
 /// Each gradient counts on the first rank that has it. The norm, the loss and the stop flags are
 /// summed over the stages in one collective, which all stages have, whatever they hold.
 void RankStep::addNorm(uls::GlobalNormOp norm, ArrayRef<SmallVector<int64_t, 2>> owners) {
   SmallVector<Value> gradients;
-  for (Value gradient : norm.getGradients()) {
-    auto result = cast<OpResult>(gradient);
-    if (owners[result.getResultNumber()].front() == rank)
+  for (Value gradient : norm.getGradients())
+    if (getOwners(source, owners, gradient).front() == rank)
       gradients.push_back(getOuter(gradient));
-  }
   auto own = uls::GlobalNormOp::create(builder, norm.getLoc(), norm.getType(), gradients);
   own->setDiscardableAttrs(norm->getDiscardableAttrDictionary());
   SmallVector<Value> sums = {uls::MulOp::create(builder, norm.getLoc(), own, own)};
@@ -330,8 +338,7 @@ void RankStep::addUpdate(uls::UpdateOp update, ArrayRef<SmallVector<int64_t, 2>>
   SmallVector<Value> gradients, scalars;
   SmallVector<Attribute> names;
   for (auto [gradient, name] : llvm::zip_equal(update.getGradients(), update.getParameters())) {
-    auto result = cast<OpResult>(gradient);
-    if (!llvm::is_contained(owners[result.getResultNumber()], rank))
+    if (!llvm::is_contained(getOwners(source, owners, gradient), rank))
       continue;
     gradients.push_back(getOuter(gradient));
     names.push_back(name);

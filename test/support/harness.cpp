@@ -138,6 +138,23 @@ nlohmann::json ulsc::test::readJson(const fs::path &file) {
   return nlohmann::json::parse(stream);
 }
 
+void ulsc::test::expectPlannedMemory(const nlohmann::json &row, const nlohmann::json &seen) {
+  int64_t peak = row["peak"];
+  // Besides, the program writes gradients and saves, through a buffer of this size.
+  constexpr int64_t fileBuffer = int64_t(1) << 20;
+  ASSERT_GT(peak, seen["threshold"]) << "the model is too small for the shim";
+  ASSERT_EQ(seen["regions"].size(), 1u) << "rank " << seen["rank"];
+  EXPECT_EQ(seen["regions"][0], nlohmann::json({{"bytes", peak}, {"caller", "program"}}))
+      << "rank " << seen["rank"];
+  EXPECT_LE(seen["callers"]["program"]["peak_bytes"], peak + fileBuffer) << "rank " << seen["rank"];
+  // As ulsc-check-plan, which warns, counts it.
+  constexpr double alignment = 4096;
+  double transient = row["transient"], live = row["largest_live"];
+  ASSERT_GT(live, 0);
+  EXPECT_GE(transient, live) << "one of the two analyses is wrong";
+  EXPECT_LE(transient - alignment, 1.03 * live);
+}
+
 std::string ulsc::test::readBytes(const fs::path &file) {
   std::ifstream stream(file, std::ios::binary);
   EXPECT_TRUE(stream.good()) << file;

@@ -71,6 +71,11 @@ nlohmann::json readExposure(const std::filesystem::path &file);
 
 nlohmann::json readJson(const std::filesystem::path &file);
 
+/// That a rank whose allocations the shim wrote to `seen` allocated the plan of `row`, a row of the
+/// report's `memory`, and nothing else of its size; and that the part that buffers share is near
+/// the largest live bytes.
+void expectPlannedMemory(const nlohmann::json &row, const nlohmann::json &seen);
+
 /// All bytes of a file; fails the test when it can't be read.
 std::string readBytes(const std::filesystem::path &file);
 

@@ -19,7 +19,8 @@ bool Conflict::holdsIn(const Case &other) const {
 }
 
 bool ulsc::legality::isFree(const Case &choices, const std::vector<Conflict> &conflicts) {
-  return std::none_of(conflicts.begin(), conflicts.end(),
+  return countRanks(choices) <= kMostRanks &&
+         std::none_of(conflicts.begin(), conflicts.end(),
                       [&](const Conflict &conflict) { return conflict.holdsIn(choices); });
 }
 

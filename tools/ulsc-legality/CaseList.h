@@ -22,6 +22,7 @@ struct Conflict {
   bool holdsIn(const Case &other) const;
 };
 
+/// Whether a case can be run: it has no conflict, and not too many ranks.
 bool isFree(const Case &choices, const std::vector<Conflict> &conflicts);
 
 /// What docs/legality-cases.txt holds.

@@ -57,6 +57,16 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
        {{"none"}, //
         {"tp=2", {}, "tp", "tp=2"},
         {"tp=2+sp", {}, "tp+sp", "tp=2"}}},
+      {"pipeline",
+       "stages, and the schedule of their work",
+       0,
+       {{"none"},
+        {"1f1b", {"--pp-schedule", "1f1b"}, "", "pp=2"},
+        {"gpipe", {"--pp-schedule", "gpipe"}, "", "pp=2"},
+        {"interleaved", {"--pp-schedule", "interleaved", "--pp-chunks", "2"}, "", "pp=2"},
+        {"zb-h1", {"--pp-schedule", "zb-h1"}, "", "pp=2"},
+        {"zb-h2", {"--pp-schedule", "zb-h2"}, "", "pp=2"},
+        {"zbv", {"--pp-schedule", "zbv", "--pp-chunks", "2"}, "", "pp=2"}}},
       {"microbatches",
        "how often a step goes through the model",
        Core,
@@ -103,10 +113,8 @@ const std::vector<Dimension> &ulsc::legality::getDimensions() {
 
 const std::vector<LaterFeature> &ulsc::legality::getLaterFeatures() {
   static const std::vector<LaterFeature> features = {
-      {"pipeline parallelism", {"--mesh", "pp=2,dp=2"}},
       {"context parallelism", {"--mesh", "dp=2,cp=2"}},
       {"expert parallelism", {"--mesh", "dp=2", "--strategy", "ddp+ep"}},
-      {"pipeline schedules", {"--mesh", "dp=2", "--pp-schedule", "1f1b"}},
       {"the communication contract", {"--mesh", "dp=2"}, R"("allow": ["all_reduce:dp"])"},
       {"cluster descriptions", {"--mesh", "dp=2", "--cluster", "cluster.json"}},
       {"GPUs", {"--mesh", "dp=2", "--target", "cuda"}},
@@ -137,11 +145,19 @@ static std::string replaceAll(std::string text, const std::string &from, const s
 }
 
 /// The product of the sizes in `dp=2,tp=2`.
-static int countRanks(const std::string &mesh) {
+static int countRanksOf(const std::string &mesh) {
   int ranks = 1;
   std::istringstream parts(mesh);
   for (std::string part; std::getline(parts, part, ',');)
     ranks *= std::atoi(part.substr(part.find('=') + 1).c_str());
+  return ranks;
+}
+
+int ulsc::legality::countRanks(const Case &choices) {
+  int ranks = 1;
+  for (size_t i = 0; i < choices.size(); ++i)
+    if (choices[i] < getDimensions()[i].choices.size())
+      ranks *= countRanksOf(getChoice(choices, i).mesh);
   return ranks;
 }
 
@@ -196,7 +212,7 @@ static Command makeCommandOn(const Case &choices, bool isReference) {
   if (!recipe.empty())
     command.recipe =
         "{" + replaceAll(recipe, "{embedding}", getChoice(choices, 0).embedding) + "}\n";
-  command.ranks = countRanks(mesh);
+  command.ranks = countRanksOf(mesh);
   return command;
 }
 

@@ -86,6 +86,10 @@ Command makeCommand(const Case &choices);
 Command makeReference(const Case &choices);
 Command makeCommand(const LaterFeature &feature);
 
+/// The ranks of a case, of which some choices may be open (beyond the table).
+int countRanks(const Case &choices);
+/// What cases have at most, so that a small machine can start them.
+constexpr int kMostRanks = 8;
 /// Whether a case has the default of all narrow dimensions, so that small errors show.
 bool isWide(const Case &choices);
 /// Of a choice, by dimension.

@@ -103,6 +103,11 @@ static int runModelState(const Arguments &asked, const MemoryRequest &request, S
   StateSubject subject{getModelName(module), report::countParameters(module),
                        memory::collectTensors(module),
                        request.mesh ? *request.mesh : makeMemoryMesh(recipe)};
+  if (int64_t stages = subject.mesh.getSize("pp"); stages > 1)
+    return !reportUsageError("the mesh has pp=" + Twine(stages) +
+                             ": stages hold different parameters, which the plan tells, not the "
+                             "formula; " +
+                             reason);
   // What a recipe says of storage holds, over whatever a strategy does.
   MemoryRequest told(request);
   memory::StateStrategy ofRecipe{recipe.strategy, getStage(recipe.storage)};
@@ -224,6 +229,7 @@ static int runPlan(const Arguments &arguments, const MemoryRequest &request, Mem
   const Storage &storage = compilation.getRecipe().storage;
   memory::StateStrategy divided{"", getStage(storage)};
   compiled.strategy = &divided;
+  subject.tensors = memory::collectTensors(module, largest->stage);
   printFormula(output, request, subject, storage, *largest, compiled.dtypes.stored);
   printFit(output, compiled, subject, *largest, getMicroBatch(module),
            [&](const memory::StateStrategy &other) {

@@ -84,6 +84,10 @@ static bool fail(StringRef text, const Twine &problem) {
 static bool addAxis(StringRef text, StringRef part, MemoryMesh &mesh) {
   auto [name, size] = part.trim().split('=');
   int64_t number = 0;
+  if (name == "pp")
+    return fail(text,
+                "stages of a pipeline hold different parameters, which the plan tells: give a "
+                "MODEL with --seq N and --batch N");
   if (!llvm::is_contained(kAxes, name))
     return fail(text, "axis \"" + name + "\" is unknown here; expected AXIS=SIZE,... of " +
                           llvm::join(llvm::ArrayRef(kAxes), ", ") + suggestNearest(name, kAxes));

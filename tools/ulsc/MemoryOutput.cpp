@@ -72,18 +72,22 @@ void MemoryOutput::print(const memory::RankMemory &rank, StringRef totalName) {
   add(("  " + totalName).str(), rank.total);
   table.back().push_back(formatBinaryBytes(rank.total));
   add("  padding in these", rank.padding);
+  std::string stage = rank.stage >= 0 ? ", stage " + std::to_string(rank.stage) : "";
   print(rank.firstRank == rank.lastRank
-            ? "rank " + Twine(rank.firstRank)
-            : "ranks " + Twine(rank.firstRank) + " to " + Twine(rank.lastRank) + ", alike");
+            ? "rank " + Twine(rank.firstRank) + stage
+            : "ranks " + Twine(rank.firstRank) + " to " + Twine(rank.lastRank) + ", alike" + stage);
   print(table, "lrrr");
   if (rank.padding)
     print("  (padding is that of rank " + Twine(rank.lastRank) + ", where it ends up)");
   auto *ranks = document.try_emplace("ranks", llvm::json::Array()).first->second.getAsArray();
-  ranks->push_back(llvm::json::Object{{"first", rank.firstRank},
-                                      {"last", rank.lastRank},
-                                      {"rows", std::move(rows)},
-                                      {totalName.str(), rank.total},
-                                      {"padding", rank.padding}});
+  llvm::json::Object row{{"first", rank.firstRank},
+                         {"last", rank.lastRank},
+                         {"rows", std::move(rows)},
+                         {totalName.str(), rank.total},
+                         {"padding", rank.padding}};
+  if (rank.stage >= 0)
+    row["stage"] = rank.stage;
+  ranks->push_back(std::move(row));
 }
 
 LogicalResult MemoryOutput::write(StringRef json) const {

@@ -44,6 +44,8 @@ struct Row {
 /// Ranks that are alike.
 struct RankMemory {
   int64_t firstRank = 0, lastRank = 0;
+  /// Of the pipeline; -1 where there are none.
+  int64_t stage = -1;
   std::vector<Row> rows;
   int64_t total = 0;
   /// Bytes of the rows above that the last rank holds beyond the logical tensors: padding comes
@@ -68,8 +70,9 @@ struct ModelTensor {
 /// A rank's part of `parameters` elements in one dimension over the `ranks` of `axes`.
 ModelTensor makeTensor(int64_t parameters, int64_t ranks, llvm::ArrayRef<std::string> axes);
 
-/// The parameters of an annotated module (from stage `graph` on), not split by flat axes.
-std::vector<ModelTensor> collectTensors(mlir::ModuleOp module);
+/// The parameters of an annotated module (from stage `graph` on), not split by flat axes; those that
+/// a stage of the pipeline holds, of a staged one all with -1.
+std::vector<ModelTensor> collectTensors(mlir::ModuleOp module, int64_t stage = -1);
 
 /// For the formula.
 llvm::SmallVector<StateTensor> getStateTensors(llvm::ArrayRef<ModelTensor> tensors);

@@ -86,3 +86,9 @@
 // A batch whose bytes no one could count.
 // RUN: not ulsc memory %S/../../../examples/llama-small --seq 1 --batch 1099511627776 2>&1 | FileCheck %s --check-prefix=TOKENS
 // TOKENS: error: a microbatch has 1099511627776 sequences of 1 tokens; more than 4294967296 tokens are not supported; take more --microbatches
+
+// The formula does not know what stages hold.
+// RUN: not ulsc memory %S/../../golden/llama --mesh pp=2,dp=2 2>&1 | FileCheck %s --check-prefix=STAGES
+// STAGES: error: the mesh has pp=2: stages hold different parameters, which the plan tells, not the formula; they need --seq N and --batch N
+// RUN: not ulsc memory --params 7e9 --mesh pp=2,dp=2 2>&1 | FileCheck %s --check-prefix=NO-STAGES
+// NO-STAGES: error: --mesh is "pp=2,dp=2": stages of a pipeline hold different parameters, which the plan tells: give a MODEL with --seq N and --batch N

@@ -162,3 +162,8 @@
 // SEQUENCE: parameters {{ *}}119,424 B
 // RUN: ulsc memory --params 1e9 --mesh dp=4,tp=2 --strategy zero3+tp+sp | FileCheck %s --check-prefix=SEQUENCE-OF-COUNT
 // SEQUENCE-OF-COUNT: parameters {{ *}}500,000,000 B
+// Stages of a pipeline have rows of their own.
+// RUN: ulsc memory %S/../../golden/llama --mesh pp=2,dp=2 --seq 16 --batch 16 2>/dev/null | FileCheck %s --check-prefix=STAGES
+// STAGES: ranks 0 to 1, alike, stage 0
+// STAGES: ranks 2 to 3, alike, stage 1
+// STAGES: state in the plan 953,344 B, by the formula 953,344 B

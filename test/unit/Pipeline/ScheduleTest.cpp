@@ -78,6 +78,11 @@ TEST(PipelineSchedule, InFlightCounts) {
         EXPECT_LE(zbv.inFlight[rank], 2 * std::min(p, m));
       }
       EXPECT_EQ(h1.inFlight[0], f1b1.inFlight[0]);
+      // Narayanan et al. 2021: forwards of the warm-up, and one more.
+      for (int64_t v : {2, 3, 4})
+        for (int64_t rank = 0; rank < p && m % p == 0; ++rank)
+          EXPECT_EQ(simulate(make("interleaved", {p, m, v}), {}).inFlight[rank],
+                    std::min(m * v, 2 * (p - rank - 1) + (v - 1) * p + 1));
     }
 }
 

@@ -88,6 +88,9 @@ protected:
     }
   }
 
+  /// Whether the step of a random model computes the same on a random mesh, with stages or without.
+  void checkPartitioned(bool hasStages);
+
   MLIRContext context;
 };
 
@@ -163,19 +166,44 @@ static void drawSequence(ModuleOp module, uint64_t seed) {
                                    builder.getNamedAttr("seq", builder.getArrayAttr({axis}))));
 }
 
+/// Puts an axis `pp` before the others, of at most as many ranks as the step has calls, and returns
+/// the pipeline that builds its stages by some schedule; empty where the model is one call.
+static std::string drawStages(ModuleOp module, uint64_t seed) {
+  int64_t calls = 0, microbatches = 1;
+  for (auto step : module.getOps<uls::StepOp>())
+    step.walk([&](uls::MicrobatchesOp loop) {
+      microbatches = loop.getCount();
+      calls = llvm::range_size(loop.getBody().getOps<uls::CallOp>());
+    });
+  int64_t ranks = std::min<int64_t>(calls, 2 + seed % 2);
+  if (ranks < 2)
+    return "";
+  SmallVector<std::string> legal = {"gpipe", "1f1b", "zb-h1", "zb-h2"};
+  if (calls >= 2 * ranks) {
+    legal.push_back("zbv");
+    if (microbatches % ranks == 0)
+      legal.push_back("interleaved");
+  }
+  const std::string &schedule = legal[seed / 2 % legal.size()];
+  auto mesh = *module.getOps<dist::MeshOp>().begin();
+  SmallVector<dist::MeshAxisAttr> axes = {
+      dist::MeshAxisAttr::get(module.getContext(), "pp", ranks)};
+  llvm::append_range(axes, mesh.getMesh().getAxes());
+  mesh.setMeshAttr(dist::MeshAttr::get(module.getContext(), axes));
+  bool isInTwo = schedule == "zbv" || schedule == "interleaved";
+  return "ulsc-stage-pipeline{schedule=" + schedule + " chunks=" + (isInTwo ? "2" : "1") + "}";
+}
+
 /// All-reduces of numbers about the whole step.
 static int64_t countScalarReductions(ModuleOp module) {
   int64_t count = 0;
   for (auto step : module.getOps<uls::StepOp>())
     for (auto reduce : step.getEntry().getOps<dist::AllReduceOp>())
-      count += llvm::all_of(reduce.getInputs().getTypes(), [](Type type) {
-        return llvm::cast<RankedTensorType>(type).getRank() == 0;
-      });
+      count += llvm::cast<dist::CollectiveOpInterface>(reduce.getOperation()).isScalar();
   return count;
 }
 
-/// Partitioning, then scheduling: each must compute what the source does.
-TEST_P(Property, PartitionedStepComputesTheSame) {
+void Property::checkPartitioned(bool hasStages) {
   test::RandomModel model = test::drawModel(GetParam());
   OwningOpRef<ModuleOp> source = parseSourceString<ModuleOp>(model.text, &context);
   ASSERT_TRUE(source) << model.text;
@@ -187,21 +215,29 @@ TEST_P(Property, PartitionedStepComputesTheSame) {
   options.control.seed = GetParam();
   FailureOr<StepResult> expected = runStep(*source, inputs, options);
   ASSERT_TRUE(succeeded(expected));
+  OwningOpRef<ModuleOp> module = source->clone();
+  std::string stages = hasStages ? drawStages(*module, GetParam()) : "";
+  if (hasStages && stages.empty())
+    GTEST_SKIP() << "the model is one call";
   // The source has one rank; on a mesh each that was told to stop counts once.
-  options.control.stopRequested = drawStops(*source, GetParam());
+  options.control.stopRequested = drawStops(*module, GetParam());
   expected->stopCount = std::accumulate(options.control.stopRequested.begin(),
                                         options.control.stopRequested.end(), 0.0);
-  OwningOpRef<ModuleOp> module = source->clone();
   drawStorage(*module, GetParam());
   drawSequence(*module, GetParam());
   ASSERT_TRUE(succeeded(run(*module, "ulsc-shard-pipeline")));
   print("sharded", *module);
+  if (hasStages) {
+    SCOPED_TRACE(stages);
+    ASSERT_TRUE(succeeded(run(*module, stages)));
+    print("staged", *module);
+  }
   for (StringRef stage : {"partition", "schedule"}) {
     SCOPED_TRACE(stage.str());
     ASSERT_TRUE(succeeded(run(*module, ("ulsc-" + stage + "-pipeline").str())));
     print(stage, *module);
     // The count of targets, and at the end norm, loss and stop flags together.
-    if (stage == "partition")
+    if (stage == "partition" && !hasStages)
       EXPECT_LE(countScalarReductions(*module), 2);
     FailureOr<StepResult> actual = runStep(*module, inputs, options);
     ASSERT_TRUE(succeeded(actual));
@@ -209,6 +245,12 @@ TEST_P(Property, PartitionedStepComputesTheSame) {
       ADD_FAILURE() << difference;
   }
 }
+
+/// Partitioning, then scheduling: each must compute what the source does.
+TEST_P(Property, PartitionedStepComputesTheSame) { checkPartitioned(/*hasStages=*/false); }
+
+/// The same with an axis `pp` before the others.
+TEST_P(Property, StagesComputeTheSame) { checkPartitioned(/*hasStages=*/true); }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Property, ::testing::ValuesIn(getSeeds()),
                          [](const auto &info) { return "seed" + std::to_string(info.param); });
