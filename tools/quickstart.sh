@@ -26,7 +26,7 @@ mpirun -np 4 --oversubscribe $work/llama-small --data $work/tokens.bin --steps "
   --lr 2e-3 --lr-schedule cosine --warmup-steps 20 --metrics $work/metrics.jsonl
 echo "trained $steps steps in $(($(date +%s) - start)) s"
 
-tail -n 20 $work/metrics.jsonl | sed -n 's/.*"loss": *\([0-9.eE+-]*\).*/\1/p' |
+grep '"loss":' $work/metrics.jsonl | tail -n 20 | sed -n 's/.*"loss": *\([0-9.eE+-]*\).*/\1/p' |
   awk -v bigram="$bigram" '{ sum += $1; count += 1 }
     END {
       if (count == 0) { print "no losses were written"; exit 1 }

@@ -1,6 +1,7 @@
 // The functions of RuntimeABI.h, handed to the rank's device and communicator.
 #include "core/clock.h"
 #include "core/context.h"
+#include "metrics/exposure.h"
 #include "metrics/trace.h"
 
 using namespace ulsc::runtime;
@@ -42,11 +43,7 @@ void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *de
   double begin = secondsNow();
   TraceScope scope(rank.trace, TraceEvent::Start, nullptr, desc, slot);
   rank.communicator->start(*desc, inputs, outputs, slot);
-  if (desc->kind < 0 || desc->kind >= collectiveKinds)
-    return;
-  if (slot < static_cast<int>(rank.slotKinds.size()))
-    rank.slotKinds[slot] = desc->kind;
-  rank.waitSeconds[desc->kind] += secondsNow() - begin;
+  rank.exposure->addStart(*desc, slot, secondsNow() - begin);
 }
 
 void ulsc_collective_wait(ulsc_context *context, int32_t slot) {
@@ -54,8 +51,7 @@ void ulsc_collective_wait(ulsc_context *context, int32_t slot) {
   double begin = secondsNow();
   TraceScope scope(rank.trace, TraceEvent::Wait, nullptr, nullptr, slot);
   rank.communicator->wait(slot);
-  int kind = slot < static_cast<int>(rank.slotKinds.size()) ? rank.slotKinds[slot] : 0;
-  rank.waitSeconds[kind] += secondsNow() - begin;
+  rank.exposure->addWait(slot, secondsNow() - begin);
 }
 
 void ulsc_block_begin(ulsc_context *context, const char *name) {

@@ -6,10 +6,9 @@
 #include "device/device.h"
 #include "ulsc/RuntimeABI.h"
 
-#include <array>
-
 namespace ulsc::runtime {
 
+class Exposure;
 class Trace;
 
 constexpr int collectiveKinds = ULSC_RECEIVE + 1;
@@ -17,9 +16,8 @@ constexpr int collectiveKinds = ULSC_RECEIVE + 1;
 struct Context : ulsc_context {
   Device *device = nullptr;
   Communicator *communicator = nullptr;
-  Trace *trace = nullptr;                            // null: nothing is recorded
-  std::array<int, 64> slotKinds{};                   // ulsc_collective_kind of what a slot holds
-  std::array<double, collectiveKinds> waitSeconds{}; // of this step, by kind
+  Exposure *exposure = nullptr;
+  Trace *trace = nullptr; // null: nothing is recorded
 };
 
 /// The manifest's spelling of a collective kind.

@@ -144,6 +144,34 @@ void readMeshAndBatch(const json &document, Manifest &manifest) {
                     batch.at("seq"), batch.value("data_axes", std::vector<std::string>())};
 }
 
+std::optional<double> readMicroseconds(const json &collective, const char *key, size_t number) {
+  if (!collective.contains(key))
+    return std::nullopt;
+  const json &value = collective.at(key);
+  if (!value.is_number() || !(value.get<double>() >= 0))
+    raise("the manifest's collective ", number, " has ", value.dump(), " in \"", key,
+          "\", which is a number of microseconds");
+  return value.get<double>();
+}
+
+CollectiveInfo readCollective(const json &object, size_t number) {
+  try {
+    CollectiveInfo info;
+    info.kind = object.value("kind", "");
+    info.source = object.value("source", "");
+    info.phase = object.value("phase", "");
+    info.cause = object.value("cause", "");
+    info.dtype = object.value("dtype", "");
+    info.axes = object.value("axes", std::vector<std::string>());
+    info.bytes = object.value("bytes", int64_t(0));
+    info.predictedUs = readMicroseconds(object, "predicted_us", number);
+    info.predictedExposedUs = readMicroseconds(object, "predicted_exposed_us", number);
+    return info;
+  } catch (const json::exception &error) {
+    raise("the manifest's collective ", number, " can't be read: ", error.what());
+  }
+}
+
 void readCommunication(const json &document, Manifest &manifest) {
   for (const json &group : document.value("groups", json::array())) {
     manifest.groups.push_back(group.at("axes").get<std::vector<std::string>>());
@@ -151,7 +179,7 @@ void readCommunication(const json &document, Manifest &manifest) {
       manifest.mesh.findPart(axis);
   }
   for (const json &collective : document.value("collectives", json::array()))
-    manifest.collectives.push_back({collective.value("kind", ""), collective.value("source", "")});
+    manifest.collectives.push_back(readCollective(collective, manifest.collectives.size()));
   for (const json &group : document.value("groups_optimizer", json::array()))
     manifest.parameterGroups.push_back(
         {group.value("weight_decay_scale", 1.0), group.value("lr_scale", 1.0)});

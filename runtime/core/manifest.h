@@ -46,8 +46,14 @@ struct StateTensor {
   std::string key() const { return parameter + ":" + role; }
 };
 
+/// A collective of the program, by its number.
 struct CollectiveInfo {
-  std::string kind, source;
+  std::string kind, source, phase, cause, dtype;
+  std::vector<std::string> axes;
+  int64_t bytes = 0;
+  /// Microseconds of one call, where the compiler tells them: of the transfer itself, and of what
+  /// of it computing does not hide.
+  std::optional<double> predictedUs, predictedExposedUs;
 };
 
 /// What the ranks at one coordinate of the axis "pp" hold, which run one program; all of a program

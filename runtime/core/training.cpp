@@ -21,7 +21,7 @@ namespace ulsc::runtime {
 Training::Training(const Manifest &manifest, const Options &options, Communicator &communicator)
     : manifest(manifest), options(options), communicator(communicator),
       coordinates(manifest.mesh.coordinates(communicator.rank())),
-      stage(manifest.stageOf(coordinates)) {}
+      stage(manifest.stageOf(coordinates)), exposure(manifest, stage) {}
 
 void Training::chooseThreadCount() {
   ThreadCount choice = chooseThreads(options.threads, communicator.localRanks());
@@ -48,6 +48,7 @@ void Training::prepare() {
   context.control = &control;
   context.device = device.get();
   context.communicator = &communicator;
+  context.exposure = &exposure;
   if (isFirst())
     printHeader(manifest, threadText);
   seed = options.seed;
@@ -170,7 +171,7 @@ void Training::prepareStep() {
   control.bias_correction2 = static_cast<float>(1.0 - std::pow(options.betas[1], exponent));
   control.stop_requested = stopSignal() ? 1.0f : 0.0f;
   control.stop_count = 0;
-  context.waitSeconds.fill(0);
+  exposure.beginStep(step + 1);
   try {
     copyBatch(*data, manifest, coordinates, tokensConsumed, context.arena);
   } catch (const Error &error) {
@@ -221,12 +222,15 @@ int Training::run(StepFunction stepFunction) {
     takeLossScale();
     ++step;
     tokensConsumed += manifest.batch.global * manifest.batch.seq;
-    afterStep(begin, inputSeconds);
+    double seconds = secondsNow() - begin;
+    exposure.endStep(seconds);
+    afterStep(seconds, inputSeconds);
     if (mustStop())
       return stop();
   }
   if (isFirst() && metrics)
     metrics->endLine();
+  reportExposure();
   writeTrace();
   if (!options.save.empty() && lastSaved != step)
     save();
@@ -235,13 +239,13 @@ int Training::run(StepFunction stepFunction) {
   return 0;
 }
 
-void Training::afterStep(double begin, double inputSeconds) {
+void Training::afterStep(double seconds, double inputSeconds) {
   try {
     if (metrics)
       metrics->record({step, options.steps, tokensConsumed,
                        manifest.batch.global * manifest.batch.seq, control.loss, control.grad_norm,
-                       control.learning_rate, secondsNow() - begin, inputSeconds,
-                       context.waitSeconds, usedLossScale, control.overflowed != 0});
+                       control.learning_rate, seconds, inputSeconds, exposure.secondsByKind(),
+                       usedLossScale, control.overflowed != 0});
   } catch (const Error &error) { // on the first rank alone, while the others go on
     endJob(concat("step ", step), error.what());
   }
@@ -262,6 +266,7 @@ int Training::stop() {
   writeTrace();
   if (saves && lastSaved != step)
     save();
+  reportExposure();
   if (isFirst()) {
     metrics->endLine();
     std::string kept =
@@ -322,6 +327,17 @@ void Training::save() {
 void Training::writeTrace() {
   if (trace)
     onAllRanks(communicator, [&] { trace->write(options.trace); });
+}
+
+// A lone rank waits for nobody.
+void Training::reportExposure() {
+  if (communicator.ranks() == 1 || manifest.collectives.empty() || !exposure.hasSteps())
+    return;
+  ExposureSamples samples = exposure.gather(communicator);
+  onAllRanks(communicator, [&] {
+    if (isFirst())
+      metrics->recordExposure(samples);
+  });
 }
 
 void Training::exportModel() {

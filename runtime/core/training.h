@@ -7,6 +7,7 @@
 #include "core/options.h"
 #include "core/schedule.h"
 #include "data/token_file.h"
+#include "metrics/exposure.h"
 #include "metrics/metrics.h"
 #include "metrics/trace.h"
 
@@ -38,12 +39,13 @@ private:
   void checkStep() const;
   void takeLossScale();
   void unscaleGradients();
-  void afterStep(double begin, double inputSeconds);
+  void afterStep(double seconds, double inputSeconds);
   bool mustStop() const;
   int stop();
   void save();
   void exportModel();
   void writeTrace();
+  void reportExposure();
   void dumpGradients();
   bool isFirst() const { return communicator.rank() == 0; }
 
@@ -60,6 +62,7 @@ private:
   std::vector<float> parameterScales;
   std::unique_ptr<TokenFile> data;
   std::unique_ptr<Metrics> metrics;
+  Exposure exposure;
   std::unique_ptr<Trace> trace;
   uint64_t seed = 0;
   /// Of the last step, while `control` has the next one's.

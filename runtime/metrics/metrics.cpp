@@ -2,6 +2,7 @@
 
 #include "checkpoint/files.h"
 #include "core/error.h"
+#include "metrics/exposure.h"
 
 #include <unistd.h>
 
@@ -67,6 +68,16 @@ void printHeader(const Manifest &manifest, const std::string &threads) {
 
 namespace {
 
+// The step that a line is of, or the last one that it tells about at the end of a run; -1: none.
+int64_t stepOf(const nlohmann::json &object, bool &isEnd) {
+  auto number = [](const nlohmann::json &holder, const char *key) -> int64_t {
+    bool has = holder.is_object() && holder.contains(key) && holder[key].is_number_integer();
+    return has ? holder[key].get<int64_t>() : -1;
+  };
+  isEnd = object.is_object() && object.contains("exposure");
+  return isEnd ? number(object["exposure"], "last_step") : number(object, "step");
+}
+
 // What of a metrics file stays when a run goes on after `firstStep`: all but the last run's lines
 // of later steps, which come again, and a line that a crash cut. Steps that don't grow begin
 // another run. A run that begins anew (`firstStep` is 0) keeps every line.
@@ -77,11 +88,11 @@ std::string keptLines(const std::string &content, int64_t firstStep) {
   std::istringstream input(content);
   for (std::string line; std::getline(input, line);) {
     nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
-    bool hasStep =
-        object.is_object() && object.contains("step") && object["step"].is_number_integer();
-    int64_t step = hasStep ? object["step"].get<int64_t>() : -1;
     if (object.is_discarded() && input.eof())
       continue;
+    bool isEnd = false;
+    int64_t step = stepOf(object, isEnd);
+    bool hasStep = step >= 0 && !isEnd;
     if (hasStep && step <= previous)
       lastRun = lines.size();
     previous = hasStep ? step : previous;
@@ -141,6 +152,14 @@ void Metrics::record(const StepRecord &record) {
     write(record);
 }
 
+void Metrics::recordExposure(const ExposureSamples &samples) {
+  endLine();
+  std::printf("%s", exposureTable(manifest, samples).c_str());
+  std::fflush(stdout);
+  if (file)
+    writeLine(exposureRecord(manifest, samples));
+}
+
 void Metrics::endLine() {
   if (hasOpenLine)
     std::printf("\n");
@@ -185,6 +204,10 @@ void Metrics::write(const StepRecord &record) {
       if (info.kind == collectiveKindName(static_cast<int>(kind)))
         exposed[info.kind] = record.waitSeconds[kind] * 1e3;
   object["exposed_comm_ms"] = exposed;
+  writeLine(object);
+}
+
+void Metrics::writeLine(const nlohmann::ordered_json &object) {
   std::string line = object.dump() + "\n";
   if (std::fwrite(line.data(), 1, line.size(), file) != line.size() || std::fflush(file) != 0)
     raise("can't write metrics file '", path, "': ", std::strerror(errno));

@@ -5,6 +5,7 @@
 #include "core/context.h"
 #include "core/manifest.h"
 
+#include <array>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ std::string byteText(int64_t bytes);
 /// Prints model, mesh, batch, threads, and memory by stage.
 void printHeader(const Manifest &manifest, const std::string &threads);
 
+struct ExposureSamples;
+
 /// Progress on standard output, and a JSON object per step in a file. Used on rank 0 alone.
 class Metrics {
 public:
@@ -43,12 +46,15 @@ public:
   Metrics &operator=(const Metrics &) = delete;
 
   void record(const StepRecord &record);
+  /// At the end of a run: what all ranks waited for.
+  void recordExposure(const ExposureSamples &samples);
   /// Ends the updating line of a terminal, so that a message can follow.
   void endLine();
 
 private:
   void print(const StepRecord &record);
   void write(const StepRecord &record);
+  void writeLine(const nlohmann::ordered_json &object);
 
   const Manifest &manifest;
   std::string path;

@@ -65,7 +65,8 @@
   TENSOR("bias", role, dtype, offset, \
          "\"shape\":[3],\"logical_shape\":[3],\"external_shape\":[3],\"sharding\":[[]]," \
          "\"init\":{\"kind\":\"ones\"},\"group\":1," replicas)
-#define COLLECTIVE(kind, source) "{\"kind\":\"" kind "\",\"source\":\"" source "\"}"
+#define COLLECTIVE(kind, source) \
+  "{\"kind\":\"" kind "\",\"source\":\"" source "\",\"phase\":\"step\",\"predicted_us\":2.5}"
 
 #define FAKE_MANIFEST \
   "{\"schema\":\"ulsc.manifest/1\"," \

@@ -6,13 +6,14 @@
 // by SGD with momentum. The first stage looks tokens up, the last one compares with targets, so the
 // table is tied: both keep it and sum its gradient. Compile with -DPP=1 or 2 and -DDP=1 or 2; all
 // of the same DP compute the same bits. With FAKE_EXTRA=n, the first stage sends n elements more
-// than the last one expects.
+// than the last one expects; with FAKE_SLEEP_MS it begins each step that much later.
 #include "fake_pipeline_manifest.h"
 #include "ulsc/RuntimeABI.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { batch = 8, seq = 16, rows = 50, columns = 4, microbatches = 2 };
 enum { tokensOfOne = batch / DP / microbatches * seq, elements = tokensOfOne * columns };
@@ -72,6 +73,13 @@ static void reduce(const Rank *rank, int group, enum Identifier identifier, floa
 static int64_t extraElements(void) {
   const char *extra = getenv("FAKE_EXTRA");
   return extra ? atoi(extra) : 0;
+}
+
+static void sleepIfAsked(void) {
+  const char *sleep = getenv("FAKE_SLEEP_MS");
+  long milliseconds = sleep ? atoi(sleep) : 0;
+  struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+  nanosleep(&time, NULL);
 }
 
 // Forward: all sends are under way before one is waited for.
@@ -222,8 +230,10 @@ void ulsc_step(ulsc_context *context) {
   clearGradients(&rank);
   // Under way while messages are.
   start(&rank, ULSC_ALL_REDUCE, data, Count, count, count, 1, countSlot);
-  if (rank.isFirst)
+  if (rank.isFirst) {
+    sleepIfAsked();
     lookUp(&rank);
+  }
   if (PP > 1)
     exchangeForward(&rank);
   ulsc_collective_wait(context, countSlot);

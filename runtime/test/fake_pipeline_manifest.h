@@ -79,7 +79,8 @@
   HELD(LAST_ARENA_BYTES, INPUT("targets", TARGETS_AT), LAST "," HEAD, "4") \
   "\"note\":\"head\"}],"
 #endif
-#define COLLECTIVE(kind, source) "{\"kind\":\"" kind "\",\"source\":\"" source "\"}"
+#define COLLECTIVE(kind, source) \
+  "{\"kind\":\"" kind "\",\"source\":\"" source "\",\"phase\":\"step\",\"predicted_us\":2.5}"
 
 #define FAKE_MANIFEST \
   "{\"schema\":\"ulsc.manifest/1\"," \

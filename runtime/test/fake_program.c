@@ -3,7 +3,8 @@
 // momentum. W's rows are cut over "tp" (50 of 54 rows are logical), b is bf16 with an f32 master
 // and is held by all. Compile with -DDP=n -DTP=n, and with -DFLAT for state in chunks
 // (fake_manifest.h), which computes the same bits. With FAKE_SLEEP_MS set, each step takes that
-// long; with FAKE_NAN_AT=n, step n gives a loss that is not a number.
+// long, with FAKE_SLEEP_DP=d on the ranks of that coordinate alone; with FAKE_NAN_AT=n, step n
+// gives a loss that is not a number.
 #include "fake_manifest.h"
 #include "ulsc/RuntimeABI.h"
 
@@ -137,7 +138,8 @@ static void sleepIn(int64_t step, int milliseconds) {
 void ulsc_step(ulsc_context *context) {
   ulsc_control *control = context->control;
   const char *sleep = getenv("FAKE_SLEEP_MS"), *nan = getenv("FAKE_NAN_AT");
-  if (sleep)
+  const char *sleeper = getenv("FAKE_SLEEP_DP");
+  if (sleep && (!sleeper || atoi(sleeper) == control->coordinates[0]))
     sleepIn(control->step + 1, atoi(sleep));
   float *scratch = at(context, SCRATCH_AT);
   float *gradient = at(context, isFlat ? WHOLE_GRADIENT_AT : TABLE_GRADIENT_AT);

@@ -193,17 +193,17 @@ TEST_P(Overlap, StartsAheadInTheTrace) {
                      units[i].source);
         ASSERT_GT(units[i].lastCompute, 0);
         // Layers compute with what was gathered for them.
-        if (units[i].source == "layers.*") {
+        if (units[i].source == "model.layers.*") {
           ASSERT_FALSE(units[i].products.empty());
           EXPECT_EQ(units[i].products.front().find("model.layers.*."), 0u)
               << units[i].products.front();
         }
-        if (units[i].source == "embed_tokens")
+        if (units[i].source == "model.embed_tokens")
           continue;
         const Unit &ahead = units[i - 1];
         EXPECT_LT(units[i].start, ahead.lastCompute);
         // The head's forward and backward follow one another; the gather stands between them.
-        if (ahead.source != "norm, lm_head")
+        if (ahead.source != "model.norm, lm_head")
           EXPECT_LE(units[i].start, ahead.firstCompute);
       }
     }

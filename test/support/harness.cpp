@@ -101,6 +101,8 @@ std::vector<StepMetrics> ulsc::test::readMetrics(const fs::path &file) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
     nlohmann::json all = nlohmann::json::parse(line);
+    if (!all.contains("step"))
+      continue;
     // JSON has no number that is not finite.
     auto number = [&](const char *key) {
       return all.at(key).is_null() ? std::nan("") : all.at(key).get<double>();
@@ -108,6 +110,14 @@ std::vector<StepMetrics> ulsc::test::readMetrics(const fs::path &file) {
     steps.push_back({all.at("step"), number("loss"), number("grad_norm"), all});
   }
   return steps;
+}
+
+nlohmann::json ulsc::test::readExposure(const fs::path &file) {
+  nlohmann::json exposure;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);)
+    exposure = nlohmann::json::parse(line).value("exposure", exposure);
+  return exposure;
 }
 
 std::vector<StepMetrics> ulsc::test::train(const fs::path &program, int ranks, Words arguments,

@@ -64,7 +64,10 @@ struct StepMetrics {
 std::vector<StepMetrics> train(const std::filesystem::path &program, int ranks, Words arguments,
                                const Environment &environment = {});
 
+/// The lines of steps.
 std::vector<StepMetrics> readMetrics(const std::filesystem::path &file);
+/// What the last run wrote at its end about the time that ranks waited; null when there is none.
+nlohmann::json readExposure(const std::filesystem::path &file);
 
 nlohmann::json readJson(const std::filesystem::path &file);
 
