@@ -104,10 +104,10 @@ TEST(Exposure, many_rows_are_summed_up) {
   }
   std::string table = exposureTable(manifestOf(one), measured);
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 9);
-  for (const char *part :
-       {"for communication, in step 1\n", "  aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...  send  ", " - ",
-        // (3 + 2 + 1) ms on half of the ranks
-        "         3 others, mean of all ranks", "3.000         3.0 %\n"})
+  for (const char *part : {"for communication, in step 1\n",
+                           "  aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...  send  ", " - ",
+                           // (3 + 2 + 1) ms on half of the ranks
+                           "         3 others, mean of all ranks", "3.000         3.0 %\n"})
     EXPECT_NE(table.find(part), std::string::npos) << part << "\n" << table;
   EXPECT_EQ(table.find("  g "), std::string::npos) << table;
 }
