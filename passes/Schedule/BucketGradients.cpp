@@ -29,8 +29,8 @@ public:
 };
 } // namespace
 
-/// Whether what is reduced was accumulated, or will be: then it is a parameter's gradient.
-static bool isGradient(dist::CollectiveOpInterface reduction) {
+/// Whether what is reduced was accumulated.
+static bool isSum(dist::CollectiveOpInterface reduction) {
   Value value = reduction.getInputs().front();
   while (Operation *op = value.getDefiningOp()) {
     if (isa<AccumulateOp>(op))
@@ -40,7 +40,14 @@ static bool isGradient(dist::CollectiveOpInterface reduction) {
       break;
     value = op->getOperand(cast<OpResult>(value).getResultNumber());
   }
-  value = reduction.getOutputs().front();
+  return false;
+}
+
+/// Whether what is reduced was accumulated, or will be: then it is a parameter's gradient.
+static bool isGradient(dist::CollectiveOpInterface reduction) {
+  if (isSum(reduction))
+    return true;
+  Value value = reduction.getOutputs().front();
   while (value.hasOneUse() && isa<ConvertOp>(*value.user_begin()))
     value = value.user_begin()->getResult(0);
   return llvm::all_of(value.getUsers(), llvm::IsaPred<AccumulateOp>);
@@ -71,7 +78,8 @@ static void hoistChanges(Value value) {
 }
 
 static void bucket(Block &block, const UnitPatterns &patterns) {
-  llvm::MapVector<BucketKey, SmallVector<dist::CollectiveOpInterface>> buckets;
+  // Sums are apart from what a microbatch adds to them, which a stage has in the same block.
+  llvm::MapVector<std::pair<BucketKey, int>, SmallVector<dist::CollectiveOpInterface>> buckets;
   for (auto reduction : block.getOps<dist::CollectiveOpInterface>()) {
     if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(*reduction) ||
         reduction.getInputs().size() != 1 || !isGradient(reduction))
@@ -80,7 +88,8 @@ static void bucket(Block &block, const UnitPatterns &patterns) {
     if (!contributor || contributor->getBlock() != &block)
       continue;
     StringAttr parameter = findUpdatedParameter(reduction.getOutputs().front());
-    buckets[getBucketKey(patterns.getUnit(contributor, parameter), reduction)].push_back(reduction);
+    BucketKey key = getBucketKey(patterns.getUnit(contributor, parameter), reduction);
+    buckets[{key, isSum(reduction)}].push_back(reduction);
   }
   for (auto &[key, members] : buckets) {
     Operation *last = nullptr;

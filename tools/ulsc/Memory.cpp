@@ -104,10 +104,10 @@ static int runModelState(const Arguments &asked, const MemoryRequest &request, S
                        memory::collectTensors(module),
                        request.mesh ? *request.mesh : makeMemoryMesh(recipe)};
   if (int64_t stages = subject.mesh.getSize("pp"); stages > 1)
-    return !reportUsageError("the mesh has pp=" + Twine(stages) +
-                             ": stages hold different parameters, which the plan tells, not the "
-                             "formula; " +
-                             reason);
+    return reportUsageError("the mesh has pp=" + Twine(stages) +
+                            ": stages hold different parameters, which the plan tells, not the "
+                            "formula; " +
+                            reason);
   // What a recipe says of storage holds, over whatever a strategy does.
   MemoryRequest told(request);
   memory::StateStrategy ofRecipe{recipe.strategy, getStage(recipe.storage)};
@@ -223,7 +223,7 @@ static int runPlan(const Arguments &arguments, const MemoryRequest &request, Mem
       largest = &rank;
   }
   if (!largest)
-    return !reportUsageError("the stage exec left no plan; take plugins out");
+    return reportUsageError("the stage exec left no plan; take plugins out");
   MemoryRequest compiled(request);
   compiled.dtypes.stored = getStoredDtype(module);
   const Storage &storage = compilation.getRecipe().storage;

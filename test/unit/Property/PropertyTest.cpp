@@ -216,22 +216,20 @@ void Property::checkPartitioned(bool hasStages) {
   FailureOr<StepResult> expected = runStep(*source, inputs, options);
   ASSERT_TRUE(succeeded(expected));
   OwningOpRef<ModuleOp> module = source->clone();
-  std::string stages = hasStages ? drawStages(*module, GetParam()) : "";
-  if (hasStages && stages.empty())
+  drawStorage(*module, GetParam());
+  drawSequence(*module, GetParam());
+  std::string stages = hasStages ? drawStages(*module, GetParam()) : "ulsc-stage-pipeline";
+  if (stages.empty())
     GTEST_SKIP() << "the model is one call";
   // The source has one rank; on a mesh each that was told to stop counts once.
   options.control.stopRequested = drawStops(*module, GetParam());
   expected->stopCount = std::accumulate(options.control.stopRequested.begin(),
                                         options.control.stopRequested.end(), 0.0);
-  drawStorage(*module, GetParam());
-  drawSequence(*module, GetParam());
   ASSERT_TRUE(succeeded(run(*module, "ulsc-shard-pipeline")));
   print("sharded", *module);
-  if (hasStages) {
-    SCOPED_TRACE(stages);
-    ASSERT_TRUE(succeeded(run(*module, stages)));
-    print("staged", *module);
-  }
+  SCOPED_TRACE(stages);
+  ASSERT_TRUE(succeeded(run(*module, stages)));
+  print("staged", *module);
   for (StringRef stage : {"partition", "schedule"}) {
     SCOPED_TRACE(stage.str());
     ASSERT_TRUE(succeeded(run(*module, ("ulsc-" + stage + "-pipeline").str())));
