@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace ulsc::memory {
 
@@ -47,8 +48,9 @@ int64_t getLargestLiveBytes(llvm::ArrayRef<Lifetime> lifetimes);
 /// sum or a bound on the work is met. Deterministic.
 Placement place(llvm::ArrayRef<Lifetime> lifetimes, double tolerance = 0.005);
 
-/// What the second analysis finds out about a program's plan.
+/// What the second analysis finds out about the plan of a program, or of one pipeline stage's.
 struct PlanCheck {
+  mlir::Operation *entry = nullptr;
   int64_t largestLiveBytes = 0; ///< of transient buffers, frames of callees followed into
   int64_t transientBytes = 0;   ///< of the arena, past what persists
 };
@@ -56,7 +58,7 @@ struct PlanCheck {
 /// Follows every buffer of the planned program through `exec`, by op, independently of how the plan
 /// was made. Fails, with a diagnostic naming both, where two live buffers overlap or a buffer
 /// leaves its frame.
-mlir::FailureOr<PlanCheck> checkPlan(mlir::ModuleOp module);
+mlir::FailureOr<std::vector<PlanCheck>> checkPlan(mlir::ModuleOp module);
 
 } // namespace ulsc::memory
 

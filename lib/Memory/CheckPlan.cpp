@@ -321,10 +321,10 @@ private:
 
 } // namespace
 
-FailureOr<PlanCheck> memory::checkPlan(ModuleOp module) {
+FailureOr<std::vector<PlanCheck>> memory::checkPlan(ModuleOp module) {
   SymbolTable symbols(module);
   std::map<std::string, int64_t> peaks;
-  PlanCheck result;
+  std::vector<PlanCheck> result;
   std::function<LogicalResult(exec::FunctionOp)> check =
       [&](exec::FunctionOp function) -> LogicalResult {
     std::string name = function.getSymName().str();
@@ -347,8 +347,8 @@ FailureOr<PlanCheck> memory::checkPlan(ModuleOp module) {
       for (auto buffer : function.getBody().front().getOps<exec::BufferOp>())
         if (buffer->hasAttr("exec.persistent"))
           persistent += align(exec::getBytes(buffer.getResult().getType()));
-      result.largestLiveBytes = single.getPeak();
-      result.transientBytes = function.getFrameBytes().value_or(0) - persistent;
+      result.push_back(
+          {function, single.getPeak(), int64_t(function.getFrameBytes().value_or(0)) - persistent});
     }
     return success();
   };

@@ -25,20 +25,21 @@ using namespace ulsc;
 namespace {
 struct CheckPlan : ulsc::impl::CheckPlanPassBase<CheckPlan> {
   void runOnOperation() override {
-    auto check = memory::checkPlan(getOperation());
-    if (failed(check))
+    auto checks = memory::checkPlan(getOperation());
+    if (failed(checks))
       return signalPassFailure();
-    // Alignment alone may exceed 3 % of a very small program. A wasteful plan is still a right one.
-    constexpr int64_t negligible = 4096;
-    int64_t excess = check->transientBytes - check->largestLiveBytes - negligible;
-    if (excess / 3 > check->largestLiveBytes / 100)
-      getOperation().emitWarning() << "the arena's transient part of " << check->transientBytes
+    for (const memory::PlanCheck &check : *checks) {
+      // Alignment alone may exceed 3 % of a very small program. A wasteful plan is still a right
+      // one.
+      constexpr int64_t negligible = 4096;
+      int64_t excess = check.transientBytes - check.largestLiveBytes - negligible;
+      if (excess / 3 > check.largestLiveBytes / 100)
+        check.entry->emitWarning() << "the arena's transient part of " << check.transientBytes
                                    << " bytes exceeds the largest sum of live bytes, "
-                                   << check->largestLiveBytes << ", by more than 3 %";
-    for (auto function : getOperation().getOps<exec::FunctionOp>())
-      if (function.getEntry())
-        function->setAttr("exec.largest_live_bytes",
-                          Builder(&getContext()).getI64IntegerAttr(check->largestLiveBytes));
+                                   << check.largestLiveBytes << ", by more than 3 %";
+      check.entry->setAttr("exec.largest_live_bytes",
+                           Builder(&getContext()).getI64IntegerAttr(check.largestLiveBytes));
+    }
   }
 };
 } // namespace
