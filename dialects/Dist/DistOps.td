@@ -195,7 +195,8 @@ def Dist_StartOp : Dist_Op<"start", [SingleBlock, RecursiveMemoryEffects]> {
     ```
   }];
   let regions = (region SizedRegion<1>:$body);
-  let results = (outs Dist_Handle:$handle);
+  // A communication of its own, even where another one gathers the same.
+  let results = (outs Res<Dist_Handle, "", [MemAlloc]>:$handle);
   let assemblyFormat = "$body attr-dict `:` type($handle)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{

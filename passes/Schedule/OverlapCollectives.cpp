@@ -218,6 +218,19 @@ void BlockScheduler::keepTable(Operation *op) {
   }
 }
 
+/// Whether a start in front of `end` takes something made of an op's results: a second reduction,
+/// along other axes.
+static bool feedsStartBefore(Operation *op, Operation *end) {
+  for (Operation *user : op->getUsers()) {
+    Operation *there = op->getBlock()->findAncestorOpInBlock(*user);
+    if (!there || !there->isBeforeInBlock(end))
+      continue;
+    if (isa<dist::StartOp>(there) || feedsStartBefore(there, end))
+      return true;
+  }
+  return false;
+}
+
 /// Sends and receives of a pipeline stage start right behind the call before them, ahead of
 /// reductions that were placed there: another stage waits for them.
 static void hoistTransfers(Block &block) {
@@ -252,7 +265,8 @@ void BlockScheduler::collectDependences() {
     limitLifetimes(&op);
   }
   for (Operation *wait : sums)
-    depend(wait, lastCall);
+    if (!feedsStartBefore(wait, lastCall))
+      depend(wait, lastCall);
 }
 
 void BlockScheduler::markLeadingToStarts() {

@@ -28,6 +28,9 @@ CaseList Exploration::run() {
   dropImplied();
   auto isBefore = [](const Conflict &a, const Conflict &b) { return a.choices < b.choices; };
   std::sort(list.conflicts.begin(), list.conflicts.end(), isBefore);
+  auto areSame = [](const Conflict &a, const Conflict &b) { return a.choices == b.choices; };
+  list.conflicts.erase(std::unique(list.conflicts.begin(), list.conflicts.end(), areSame),
+                       list.conflicts.end());
   list.more = makeCoreCases(list.conflicts, list.pairwise);
   return std::move(list);
 }
