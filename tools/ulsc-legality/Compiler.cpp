@@ -71,7 +71,8 @@ std::optional<int64_t> Compiler::measurePeak(Words words, const std::string &pol
   std::ifstream stream(report);
   // Of pipeline stages the largest counts.
   int64_t peak = 0;
-  for (const auto &row : nlohmann::json::parse(stream).at("memory"))
+  nlohmann::json document = nlohmann::json::parse(stream);
+  for (const auto &row : document.at("memory"))
     peak = std::max(peak, row.at("peak").get<int64_t>());
   return peak;
 }
