@@ -334,7 +334,8 @@ LogicalResult AnnotatePass::checkNoAxisIdles(const Recipe &recipe) {
   LogicalResult result = success();
   AxisNames dataAxes = recipe.getDataAxes();
   for (auto &[name, size] : recipe.mesh) {
-    if (size == 1 || name == "pp" || cuttingAxes.contains(name) || llvm::is_contained(dataAxes, name))
+    if (size == 1 || name == "pp" || cuttingAxes.contains(name) ||
+        llvm::is_contained(dataAxes, name))
       continue;
     LocationAttr location = NameLoc::get(StringAttr::get(&getContext(), "command line"));
     std::string rules;

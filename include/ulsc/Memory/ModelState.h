@@ -70,8 +70,8 @@ struct ModelTensor {
 /// A rank's part of `parameters` elements in one dimension over the `ranks` of `axes`.
 ModelTensor makeTensor(int64_t parameters, int64_t ranks, llvm::ArrayRef<std::string> axes);
 
-/// The parameters of an annotated module (from stage `graph` on), not split by flat axes; those that
-/// a stage of the pipeline holds, of a staged one all with -1.
+/// The parameters of an annotated module (from stage `graph` on), not split by flat axes; those
+/// that a stage of the pipeline holds, of a staged one all with -1.
 std::vector<ModelTensor> collectTensors(mlir::ModuleOp module, int64_t stage = -1);
 
 /// For the formula.
