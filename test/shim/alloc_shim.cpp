@@ -1,7 +1,7 @@
 // Counts what a program really allocates. Preload the library and set ULSC_ALLOC_OUT (output.h); at
 // its end each rank writes
 //
-//   {"rank": 0, "threshold": 917504, "peak_bytes": 6291456, "peak_rss_bytes": 40000000,
+//   {"rank": 0, "threshold": 655360, "peak_bytes": 6291456, "peak_rss_bytes": 40000000,
 //    "callers": {"program": {"peak_bytes": 4194304, "allocations": 1}, "libmpi.so.40": {...}},
 //    "regions": [{"bytes": 4194304, "caller": "program"}, ...]}
 //
@@ -34,7 +34,7 @@ void __libc_free(void *pointer);
 
 namespace {
 
-constexpr size_t threshold = 7 << 17;
+constexpr size_t threshold = 5 << 17;
 constexpr int mostBlocks = 8192, mostCallers = 64, mostRegions = 16;
 
 // Fixed tables: this code must not allocate.

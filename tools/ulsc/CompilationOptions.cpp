@@ -7,7 +7,10 @@
 #include "tools/ulsc/Compilation.h"
 
 #include "passes/Schedule/RecomputePolicy.h"
+#include "tools/ulsc/MemoryLimit.h"
 #include "tools/ulsc/Output.h"
+#include "ulsc/InitAllDialects.h"
+#include "ulsc/InitAllPasses.h"
 #include "ulsc/PipelineScheduleFile.h"
 #include "ulsc/Support/Nearest.h"
 
