@@ -13,15 +13,12 @@
 #ifndef ULSC_TEST_UNIT_PIPELINE_COMPILEDSTAGES_H
 #define ULSC_TEST_UNIT_PIPELINE_COMPILEDSTAGES_H
 
+#include "test/unit/RunPasses.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/Exec/ExecOps.h"
-#include "ulsc/InitAllDialects.h"
-#include "ulsc/InitAllPasses.h"
 #include "ulsc/PipelineSchedule.h"
 
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <gtest/gtest.h>
@@ -34,23 +31,6 @@ using namespace mlir;
 using exec::CollectiveKind;
 using exec::CollectiveStartOp;
 using exec::CollectiveWaitOp;
-
-inline MLIRContext &getContext() {
-  static MLIRContext *context = [] {
-    registerAllPasses();
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    auto *made = new MLIRContext(registry, MLIRContext::Threading::DISABLED);
-    made->loadAllAvailableDialects();
-    return made;
-  }();
-  return *context;
-}
-
-inline LogicalResult runPasses(ModuleOp module, const std::string &text) {
-  PassManager manager(&getContext());
-  return failure(failed(parsePassPipeline(text, manager)) || failed(manager.run(module)));
-}
 
 inline void replace(std::string &text, StringRef from, StringRef to) {
   size_t place = text.find(from.str());

@@ -4,9 +4,9 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "test/unit/DialectContext.h"
 #include "Tables.h"
 
-#include "ulsc/InitAllDialects.h"
 #include "ulsc/Interpreter.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -24,17 +24,6 @@ using interpreter::Interpreter;
 using interpreter::Tensor;
 
 namespace {
-
-MLIRContext &getContext() {
-  static MLIRContext *context = [] {
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    auto *made = new MLIRContext(registry, MLIRContext::Threading::DISABLED);
-    made->loadAllAvailableDialects();
-    return made;
-  }();
-  return *context;
-}
 
 /// Steps of sends and receives alone, written event by event.
 class Steps {

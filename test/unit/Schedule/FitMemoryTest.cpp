@@ -12,15 +12,12 @@
 ///
 //===---------------------------------------------------------------------------------------===//
 
+#include "test/unit/RunPasses.h"
 #include "passes/Schedule/FitMemory.h"
 #include "passes/Schedule/SavedValues.h"
-#include "ulsc/InitAllDialects.h"
-#include "ulsc/InitAllPasses.h"
 #include "ulsc/Report.h"
 
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 
 #include <gtest/gtest.h>
 
@@ -29,25 +26,9 @@
 
 using namespace mlir;
 using namespace ulsc;
+using namespace ulsc::test;
 
 namespace {
-
-MLIRContext &getContext() {
-  static MLIRContext *context = [] {
-    registerAllPasses();
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    auto *made = new MLIRContext(registry, MLIRContext::Threading::DISABLED);
-    made->loadAllAvailableDialects();
-    return made;
-  }();
-  return *context;
-}
-
-LogicalResult runPasses(ModuleOp module, const std::string &text) {
-  PassManager manager(&getContext());
-  return failure(failed(parsePassPipeline(text, manager)) || failed(manager.run(module)));
-}
 
 /// A layer: its parameters in order of use are a norm's weight, what leads in and what leads out.
 struct Layer {
