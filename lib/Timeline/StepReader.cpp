@@ -258,6 +258,7 @@ LogicalResult StepReader::addCommunication(Operation *op, dist::CollectiveOpInte
   report::CollectiveRow row = report::describeCollective(collective);
   Communication made;
   made.us = row.predictedUs;
+  made.op = collective.getOperation();
   made.label = {Kind::Collective, costs.getText(row.kind), costs.getText(row.source),
                 costs.getText(row.cause)};
   made.label.chunk = getInteger(op, "dist.chunk");

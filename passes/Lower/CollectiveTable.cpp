@@ -67,7 +67,7 @@ int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective) {
           ? builder.getNamedAttr("counts_per_step", builder.getI64ArrayAttr(counts))
           : builder.getNamedAttr("count_per_step",
                                  builder.getI64IntegerAttr(counts.empty() ? 0 : counts.front()));
-  collectives.push_back(builder.getDictionaryAttr({
+  SmallVector<NamedAttribute> entry = {
       count,
       builder.getNamedAttr("kind", builder.getStringAttr(row.kind)),
       builder.getNamedAttr("axes", collective.getAxes()),
@@ -77,7 +77,10 @@ int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective) {
       builder.getNamedAttr("dtype", builder.getStringAttr(row.dtype)),
       builder.getNamedAttr("bytes", builder.getI64IntegerAttr(row.bytes)),
       builder.getNamedAttr("predicted_us", builder.getF64FloatAttr(row.predictedUs)),
-  }));
+  };
+  if (Attribute exposed = collective->getAttr(kPredictedExposedAttrName))
+    entry.push_back(builder.getNamedAttr("predicted_exposed_us", exposed));
+  collectives.push_back(builder.getDictionaryAttr(entry));
   return collectives.size() - 1;
 }
 

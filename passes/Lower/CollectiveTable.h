@@ -19,6 +19,8 @@ class CollectiveTable {
 public:
   static constexpr llvm::StringLiteral kCollectivesAttrName = "exec.collectives";
   static constexpr llvm::StringLiteral kGroupsAttrName = "exec.groups";
+  /// Of a collective op: microseconds for which a rank is predicted to wait for a call of it.
+  static constexpr llvm::StringLiteral kPredictedExposedAttrName = "dist.predicted_exposed_us";
 
   explicit CollectiveTable(mlir::ModuleOp module);
 

@@ -17,6 +17,7 @@ using namespace mlir;
 
 void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &options) {
   manager.addPass(createEnterStagePass("scheduled", "exec"));
+  manager.addPass(createPredictExposurePass());
   manager.addPass(createExpandContextsPass());
   manager.addPass(createSinkAccumulationPass());
   manager.addPass(createLowerStatePass());

@@ -34,6 +34,21 @@ def ExpandContextsPass : Lower_Pass<"ulsc-expand-contexts"> {
   }];
 }
 
+def PredictExposurePass : Pass<"ulsc-predict-exposure", "::mlir::ModuleOp"> {
+  let summary = "notes at each collective how long ranks are predicted to wait for it";
+  let description = [{
+    Requires the scheduled stage, changes attributes alone. Simulates the step as `ulsc explain --timeline` does and sets on each collective
+    `dist.predicted_exposed_us`, the time that a rank stands still for it in the mean of its calls, which the manifest carries to the program. A module without a
+    step, or one whose ranks wait for one another for ever, is left as it is: the proof names that.
+
+    ```mlir
+    %g = dist.all_reduce %x axes ["dp"] …
+    // becomes
+    %g = dist.all_reduce %x axes ["dp"] … {dist.predicted_exposed_us = 8.100000e+00 : f64}
+    ```
+  }];
+}
+
 def SinkAccumulationPass : Lower_Pass<"ulsc-sink-accumulation"> {
   let summary = "moves the accumulation of gradients into the blocks that make them";
   let description = [{

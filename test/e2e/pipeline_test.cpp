@@ -270,6 +270,46 @@ TEST(PipelineMemory, FollowsMicrobatchesInFlight) {
   }
 }
 
+/// Layers of the first stage of a llama of 7 layers, cut by the costs of a file.
+std::set<std::string> cutByCosts(const fs::path &costs) {
+  fs::path module = costs.parent_path() / "staged.mlir";
+  Outcome outcome = run({fs::path(ULSC_BUILD_DIR) / "bin" / "ulsc", "compile",
+                         writeModel("llama", 7), "--seq", "32", "--batch", "4", "--mesh", "pp=2",
+                         "--costs", costs, "--emit", "staged", "-o", module});
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+  std::set<std::string> layers;
+  std::ifstream file(module);
+  std::string line;
+  while (std::getline(file, line))
+    if (size_t at = line.rfind(", layer = ");
+        at != std::string::npos && line.find("uls.call @layer") != std::string::npos &&
+        line.find("dist.chunk = 0 : i64") != std::string::npos)
+      layers.insert(line.substr(at, line.find(':', at) - at));
+  return layers;
+}
+
+/// What a program's trace says about its blocks cuts the model: had one end of it taken all the
+/// time, that end would be alone.
+TEST(PipelineCosts, AProgramsOwnTraceBalancesItsStages) {
+  fs::path directory = scratchDirectory("pipeline-costs");
+  fs::path program = compile(writeModel("llama", 7), {"--seq", "32", "--batch", "4", "--mesh",
+                                                      "pp=2", "--microbatches", "2"});
+  train(program, 2,
+        {"--data", goldenDirectory("llama") / "tokens.bin", "--steps", "3", "--trace",
+         directory / "trace.json"});
+  json trace = readJson(directory / "trace.json");
+  cutByCosts(directory / "trace.json");
+  for (std::string end : {"embed", "head"}) {
+    json slowed = trace;
+    for (json &event : slowed["traceEvents"])
+      if (event.value("cat", "") == "block" &&
+          event["name"].get<std::string>().rfind(end + ".", 0) == 0)
+        event["dur"] = event["dur"].get<double>() * 1e6 + 1e6;
+    std::ofstream(directory / "slowed.json") << slowed;
+    EXPECT_EQ(cutByCosts(directory / "slowed.json").size(), end == "embed" ? 0u : 7u) << end;
+  }
+}
+
 /// What a schedule can't do is refused with what it needs.
 TEST(PipelineCells, IllegalOnesAreRefused) {
   std::vector<Cell> cells = getCells(/*isLegal=*/false);
