@@ -36,5 +36,6 @@ void ulsc::registerAllPasses() {
   registerLowerPasses();
   registerLowerPipeline();
   registerCpuPipeline();
+  registerCudaPipelines();
   registerStagesPipeline();
 }

@@ -38,10 +38,11 @@ static StringRef stripModule(StringRef text) {
 LogicalResult ulsc::buildStage(OpPassManager &manager, const Stage &stage,
                                const StageOptions &options,
                                llvm::function_ref<LogicalResult(const Twine &)> fail) {
-  const PassPipelineInfo *pipeline = PassPipelineInfo::lookup(stage.pipeline);
+  auto chosen = options.pipelines.find(stage.name);
+  StringRef name = chosen == options.pipelines.end() ? stage.pipeline : chosen->second;
+  const PassPipelineInfo *pipeline = PassPipelineInfo::lookup(name);
   if (!pipeline)
-    return fail("stage " + stage.name + " is not built in: no pipeline is called " +
-                stage.pipeline);
+    return fail("stage " + stage.name + " is not built in: no pipeline is called " + name);
   if (failed(pipeline->addToPipeline(manager, options.options.lookup(stage.name), fail)))
     return failure();
   for (auto &[name, text] : options.after) {

@@ -36,6 +36,8 @@ struct StageOptions {
   /// Options of a stage's pipeline by the stage's name, in the text form of pass pipelines:
   /// `optimizer=sgd`.
   llvm::StringMap<std::string> options;
+  /// Pipelines that a target has in the place of a stage's own, by the stage's name.
+  llvm::StringMap<std::string> pipelines;
   /// Pipelines to run after a stage: its name and the pipeline's text.
   std::vector<std::pair<std::string, std::string>> after;
   /// Whether the module is verified after each pass, not only after each stage.

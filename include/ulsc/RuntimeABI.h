@@ -69,6 +69,9 @@ typedef struct ulsc_control {
 typedef struct ulsc_context {
   char *arena;
   ulsc_control *control;
+  /* The control block that kernels, `ulsc_copy` and nothing else may access: `control` itself, or
+   * where that lies in the memory of a device that has its own. */
+  char *device_control;
 } ulsc_context;
 
 /*===--- Exported by the compiled program
@@ -76,6 +79,10 @@ typedef struct ulsc_context {
 
 /* NUL-terminated JSON, schema "ulsc.manifest/1" (docs/manifest.md). */
 extern const char ulsc_manifest[];
+
+/* NUL-terminated text of the kernels of a program for another target than "cpu": PTX for "cuda".
+ * Programs for "cpu" have none. */
+extern const char ulsc_kernels[];
 
 /* One optimizer step on the inputs that lie in the arena. In a pipelined program it runs the part
  * of the rank's stage, which `control->coordinates` of the axis "pp" tells. */
@@ -90,11 +97,31 @@ void ulsc_step(ulsc_context *context);
 typedef void (*ulsc_kernel)(ulsc_context *context, void *const *arguments, int64_t begin,
                             int64_t end, int64_t thread);
 
-/* Splits [0, extent) into chunks that are multiples of `grain` and runs them on the rank's threads;
+/* A kernel of `ulsc_kernels`. Its arguments are `device_control`, then the addresses of buffers,
+ * then scalars as 64-bit integers. */
+typedef struct ulsc_device_kernel {
+  const char *symbol; /* in the text */
+  void *function;     /* null at first, the runtime's */
+  int32_t pointers, scalars;
+} ulsc_device_kernel;
+
+/* On the cpu: splits [0, extent) into chunks that are multiples of `grain` and runs them on the rank's threads;
  * returns when all are done. `name` is the kernel's, for traces. The split never changes results:
- * kernels that reduce over rows own whole outputs. */
+ * kernels that reduce over rows own whole outputs.
+ * On a device: `kernel` is the address of a ulsc_device_kernel, which runs, after all work submitted
+ * before, as `extent` blocks of `grain` threads. */
 void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name,
                  void *const *arguments, int64_t extent, int64_t grain);
+
+/*===--- Memory of the device: programs for "cpu" use the C library's functions
+ * -----------------------------------*/
+
+/* Copies `bytes`; source and target are the same or don't overlap. */
+void ulsc_copy(ulsc_context *context, void *target, const void *source, int64_t bytes);
+
+/* Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`. */
+void ulsc_fill(ulsc_context *context, void *target, uint32_t value, int32_t element_bytes,
+               int64_t count);
 
 /*===--- GEMM
  * -------------------------------------------------------------------------------------===*/

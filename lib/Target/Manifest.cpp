@@ -65,6 +65,8 @@ public:
   /// What all ranks share.
   void buildCommon(json::Object &document) {
     document["schema"] = "ulsc.manifest/1";
+    auto target = module->getAttrOfType<StringAttr>("exec.target");
+    document["target"] = target ? target.getValue() : "cpu";
     document["model"] = copy("uls.model");
     document["compile"] = buildCompile();
     document["mesh"] = buildMesh();

@@ -97,6 +97,8 @@ struct AssignBuffers : ulsc::impl::AssignBuffersPassBase<AssignBuffers> {
     });
     ModuleState state(module);
     state.threads = threads;
+    state.isForDevice = target != "cpu";
+    module->setAttr("exec.target", StringAttr::get(&getContext(), target));
     collectSignatures(state);
     // Callees first: a call needs to know how many slots they use.
     SmallVector<uls::BlockOp> order;

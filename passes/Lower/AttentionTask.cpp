@@ -5,36 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Lower/AttentionTask.h"
-#include "dialects/Exec/ControlBlock.h"
 #include "passes/Lower/RuntimeCalls.h"
 
 using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::lower;
-
-/// Query rows that a task takes at a time: enough for the matrix products, few enough for the
-/// cache.
-static constexpr int64_t maxBlock = 64;
-
-template <typename Op>
-AttentionShape::AttentionShape(Op op) {
-  auto q = cast<MemRefType>(op.getQ().getType()), keys = cast<MemRefType>(op.getK().getType());
-  b = q.getDimSize(0), s = q.getDimSize(1), k = q.getDimSize(2), g = q.getDimSize(3),
-  d = q.getDimSize(4);
-  t = keys.getDimSize(1);
-  block = std::min(s, maxBlock);
-  element = q.getElementType();
-  scale = op.getScale().convertToFloat();
-  isCausal = op.getCausal();
-  hasSegments = bool(op.getQSegments());
-  if (op.getDropoutRate()) {
-    dropoutRate = op.getDropoutRate()->convertToFloat();
-    dropoutKey = *op.getDropoutKey();
-    dropoutSizes.assign(op.getDropoutSizes()->begin(), op.getDropoutSizes()->end());
-  }
-}
-template AttentionShape::AttentionShape(exec::AttentionOp);
-template AttentionShape::AttentionShape(exec::AttentionGradOp);
 
 /// Floats taken together are kept on cache lines.
 static int64_t roundUp(int64_t elements) { return (elements + 15) / 16 * 16; }
@@ -49,32 +24,18 @@ int64_t AttentionShape::scratchBytes(bool isGradient) const {
 
 AttentionTask::AttentionTask(CodeBuilder &code, const AttentionShape &shape,
                              LLVM::LLVMFuncOp function)
-    : code(code), shape(shape), function(function) {}
+    : AttentionOperands(code, shape), function(function) {}
 
 void AttentionTask::loadArguments(unsigned buffers) {
   int64_t position = 0;
   auto next = [&] { return code.loadPointer(function.getArgument(1), position++); };
-  for (Value *pointer : {&q, &k, &v, &qPositions, &kvPositions})
-    *pointer = next();
-  if (shape.hasSegments)
-    qSegments = next(), kvSegments = next();
-  for (unsigned i = 0; i < buffers; ++i)
-    extra.push_back(next());
-  scratch = extra.back();
-  if (!shape.dropoutRate)
-    return;
-  for (int i = 0; i < 5; ++i)
+  SmallVector<Value> pointers, scalars;
+  for (unsigned i = 0; i < countShared(shape) + buffers; ++i)
+    pointers.push_back(next());
+  for (unsigned i = 0; i < countScalars(shape); ++i)
     scalars.push_back(LLVM::PtrToIntOp::create(code.b, code.loc, code.i64Type(), next()));
-  Value rate = emitDropoutRate(code, control("dropout_rate"), *shape.dropoutRate);
-  threshold = emitDropThreshold(code, rate);
-  factor = code.divf(code.f32(1.0f), code.subf(code.f32(1.0f), rate));
-  stream = emitRandomStream(code, control("seed"), shape.dropoutKey, scalars[0], control("step"));
-}
-
-Value AttentionTask::control(StringRef field) {
-  const exec::ControlField *found = exec::lookupControlField(field);
-  Value address = code.addressBytes(code.loadPointer(function.getArgument(0), 1), found->offset);
-  return code.load(address, code.i64(0), found->isInteger ? code.i64Type() : code.f32Type());
+  bind(pointers, scalars, code.loadPointer(function.getArgument(0), 1));
+  scratch = extra.back();
 }
 
 Value AttentionTask::takeScratch(int64_t elements) {
@@ -86,13 +47,6 @@ Value AttentionTask::takeScratch(int64_t elements) {
 //===----------------------------------------------------------------------===//
 // Keys
 //===----------------------------------------------------------------------===//
-
-/// Where the head's first key lies in a buffer of k's layout.
-Value AttentionTask::keyBase(Value pointer) {
-  Value index = code.add(code.mul(batch, code.i64(shape.t * shape.k * shape.d)),
-                         code.mul(head, code.i64(shape.d)));
-  return code.address(pointer, index, shape.element);
-}
 
 /// Calls `body` for each element of a matrix of `rows` x D with its two indices.
 static void forMatrix(CodeBuilder &code, Value rows, int64_t columns, Value strideX, Value strideY,
@@ -144,16 +98,6 @@ void AttentionTask::setHead(Value batchIndex, Value headIndex) {
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
-
-/// The row's index into [B,S].
-Value AttentionTask::queryIndex(Value row) {
-  return code.add(code.mul(batch, code.i64(shape.s)), code.add(firstRow, row));
-}
-
-Value AttentionTask::statisticIndex(Value row) {
-  Value index = code.add(code.mul(queryIndex(row), code.i64(shape.k)), head);
-  return code.add(code.mul(index, code.i64(shape.g)), group);
-}
 
 void AttentionTask::setBlock(Value groupIndex, Value blockIndex) {
   group = groupIndex;
@@ -212,42 +156,6 @@ void AttentionTask::setCount() {
         return SmallVector<Value>{arith::MaxSIOp::create(code.b, code.loc, carried[0], next)};
       });
   count = end.getResult(0);
-}
-
-Value AttentionTask::positionOf(Value row) {
-  return code.load(qPositions, queryIndex(row), code.i32Type());
-}
-
-Value AttentionTask::segmentOf(Value row) {
-  return shape.hasSegments ? code.load(qSegments, queryIndex(row), code.i32Type()) : Value();
-}
-
-Value AttentionTask::isVisible(Value rowPosition, Value rowSegment, Value key) {
-  Value index = code.add(code.mul(batch, code.i64(shape.t)), key), visible;
-  if (shape.isCausal)
-    visible = code.cmpi(arith::CmpIPredicate::sle, code.load(kvPositions, index, code.i32Type()),
-                        rowPosition);
-  if (shape.hasSegments) {
-    Value isSame = code.cmpi(arith::CmpIPredicate::eq, code.load(kvSegments, index, code.i32Type()),
-                             rowSegment);
-    visible = visible ? Value(arith::AndIOp::create(code.b, code.loc, visible, isSame)) : isSame;
-  }
-  return visible;
-}
-
-Value AttentionTask::dropoutFactor(Value row, Value key) {
-  if (!shape.dropoutRate)
-    return {};
-  Value index = code.add(scalars[1], batch);
-  auto append = [&](int64_t size, Value offset, Value local) {
-    index = code.add(code.mul(index, code.i64(size)), code.add(offset, local));
-  };
-  append(shape.dropoutSizes[0], scalars[2], code.add(code.mul(head, code.i64(shape.g)), group));
-  append(shape.dropoutSizes[1], scalars[3], code.add(firstRow, row));
-  append(shape.dropoutSizes[2], scalars[4], key);
-  Value word = emitRandomWord(code, *stream, index);
-  Value isKept = code.cmpi(arith::CmpIPredicate::uge, word, threshold);
-  return code.select(isKept, factor, code.f32(0.0f));
 }
 
 void AttentionTask::emitScores(Value scores) {

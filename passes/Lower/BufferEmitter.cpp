@@ -283,7 +283,8 @@ LogicalResult BufferEmitter::emitContract(Operation *op) {
                                    Value(), contract.getSizesAttr(), contract.getAStridesAttr(),
                                    contract.getBStridesAttr(), contract.getCStridesAttr(),
                                    accumulator ? builder.getUnitAttr() : UnitAttr());
-  auto workspace = MemRefType::get({gemmWorkspaceBytes(gemm)}, builder.getI8Type());
+  auto workspace =
+      MemRefType::get({gemmWorkspaceBytes(gemm, state.isForDevice)}, builder.getI8Type());
   gemm.getWorkspaceMutable().assign(
       createBuffer(exec::Category::Temporaries, workspace, StringAttr(), op->getLoc()));
   return success();

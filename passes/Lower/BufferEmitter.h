@@ -25,6 +25,8 @@ struct ModuleState {
   /// Per written function, how many slots for started collectives it and its callees use.
   llvm::StringMap<int64_t> slots;
   int64_t threads = 2;
+  /// Libraries and generated kernels of a device have other needs for memory than those of a cpu.
+  bool isForDevice = false;
 };
 
 /// Writes one `exec.function`. Each op on values has a handler by its name.

@@ -91,6 +91,9 @@ LogicalResult BufferEmitter::emitAttentionLike(Source op, Values... rest) {
       optional(op.getQuerySegments()), optional(op.getKeySegments()), getBuffer(op.getOutput()),
       getBuffer(op.getLse()), getBuffer(rest)..., Value(), numbers, attributes.scale,
       attributes.causal, attributes.rate, attributes.key, attributes.sizes);
+  // Kernels of a device keep what they need in the shared memory of their blocks.
+  if (state.isForDevice)
+    return success();
   addScratch(created, state.threads, [&](Type type) {
     return createBuffer(exec::Category::Temporaries, type, StringAttr(), op.getLoc());
   });

@@ -183,3 +183,27 @@ void CodeBuilder::ifThen(Value condition, llvm::function_ref<void()> body) {
   b.setInsertionPoint(op.thenBlock()->getTerminator());
   body();
 }
+
+void CodeBuilder::ifThenElse(Value condition, llvm::function_ref<void()> yes,
+                             llvm::function_ref<void()> no) {
+  auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(op.thenBlock()->getTerminator());
+  yes();
+  b.setInsertionPoint(op.elseBlock()->getTerminator());
+  no();
+}
+
+SmallVector<Value> CodeBuilder::either(Value condition, TypeRange types, Branch yes, Branch no) {
+  if (types.empty()) {
+    ifThenElse(condition, [&] { yes(); }, [&] { no(); });
+    return {};
+  }
+  auto op = scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.thenBlock());
+  scf::YieldOp::create(b, loc, yes());
+  b.setInsertionPointToStart(op.elseBlock());
+  scf::YieldOp::create(b, loc, no());
+  return llvm::to_vector_of<Value>(op.getResults());
+}

@@ -77,6 +77,12 @@ public:
   mlir::scf::ForOp independentLoop(mlir::Value begin, mlir::Value end, mlir::ValueRange carried,
                                    Body body);
   void ifThen(mlir::Value condition, llvm::function_ref<void()> body);
+  void ifThenElse(mlir::Value condition, llvm::function_ref<void()> yes,
+                  llvm::function_ref<void()> no);
+  using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
+  /// The values of one of two branches, of `types`.
+  llvm::SmallVector<mlir::Value> either(mlir::Value condition, mlir::TypeRange types, Branch yes,
+                                        Branch no);
 
 private:
   mlir::Value roundBits(mlir::Value x);

@@ -26,8 +26,9 @@ namespace {
 /// Converts one function: buffers become addresses, ops calls.
 class FunctionConverter {
 public:
-  FunctionConverter(RuntimeCalls &runtime, exec::FunctionOp function)
-      : runtime(runtime), source(function), builder(function), code(builder, function.getLoc()) {}
+  FunctionConverter(RuntimeCalls &runtime, exec::FunctionOp function, bool isForDevice)
+      : runtime(runtime), source(function), builder(function), code(builder, function.getLoc()),
+        isForDevice(isForDevice) {}
 
   LogicalResult run() {
     LLVM::LLVMFuncOp target = createFunction();
@@ -177,6 +178,10 @@ private:
   }
   LogicalResult convertOp(exec::CopyOp op) {
     Value bytes = code.i64(exec::getBytes(typeOf(op.getSource())));
+    if (isForDevice) {
+      copyOnDevice(address(op.getTarget()), address(op.getSource()), bytes);
+      return success();
+    }
     // The same memory is legal, and memmove takes it.
     LLVM::MemmoveOp::create(builder, code.loc, address(op.getTarget()), address(op.getSource()),
                             bytes, false);
@@ -184,6 +189,8 @@ private:
   }
   LogicalResult convertOp(exec::FillOp op) {
     MemRefType type = typeOf(op.getTarget());
+    if (isForDevice)
+      return fillOnDevice(op, type);
     auto number = dyn_cast<FloatAttr>(op.getValue());
     auto integer = dyn_cast<IntegerAttr>(op.getValue());
     bool isZero = number ? number.getValue().isPosZero() : integer && integer.getValue().isZero();
@@ -203,6 +210,27 @@ private:
                            code.store(value, address(op.getTarget()), index, type.getElementType());
                            return SmallVector<Value>();
                          });
+    return success();
+  }
+  void copyOnDevice(Value target, Value source, Value bytes) {
+    runtime.call(code, "ulsc_copy", {context, target, source, bytes});
+  }
+  LogicalResult fillOnDevice(exec::FillOp op, MemRefType type) {
+    int64_t elementBytes = exec::getElementBytes(type.getElementType());
+    if (elementBytes > 4)
+      return op.emitOpError("fills elements of ")
+             << elementBytes << " bytes, a device fills those of 1, 2 and 4";
+    auto number = dyn_cast<FloatAttr>(op.getValue());
+    APFloat value = number ? number.getValue() : APFloat(0.0f);
+    bool isInexact;
+    if (number)
+      value.convert(cast<FloatType>(type.getElementType()).getFloatSemantics(),
+                    APFloat::rmNearestTiesToEven, &isInexact);
+    APInt bits = number ? value.bitcastToAPInt() : cast<IntegerAttr>(op.getValue()).getValue();
+    runtime.call(code, "ulsc_fill",
+                 {context, address(op.getTarget()),
+                  code.i32(static_cast<uint32_t>(bits.zextOrTrunc(32).getZExtValue())),
+                  code.i32(static_cast<uint32_t>(elementBytes)), code.i64(type.getNumElements())});
     return success();
   }
   LogicalResult convertOp(exec::LaunchOp op) {
@@ -254,14 +282,28 @@ private:
   Value controlAddress(int64_t offset) {
     return code.addressBytes(code.loadPointer(context, 1), offset);
   }
+  /// Where a field lies in the control block of the device.
+  Value deviceControlAddress(StringRef field) {
+    return code.addressBytes(code.loadPointer(context, 2), exec::lookupControlField(field)->offset);
+  }
   LogicalResult convertOp(exec::ReadControlOp op) {
     Type type = typeOf(op.getTarget()).getElementType();
+    if (isForDevice) {
+      copyOnDevice(address(op.getTarget()), deviceControlAddress(op.getField()),
+                   code.i64(exec::getElementBytes(type)));
+      return success();
+    }
     Value from = controlAddress(exec::lookupControlField(op.getField())->offset);
     code.store(code.load(from, code.i64(0), type), address(op.getTarget()), code.i64(0), type);
     return success();
   }
   LogicalResult convertOp(exec::WriteControlOp op) {
     Type type = typeOf(op.getSource()).getElementType();
+    if (isForDevice) {
+      copyOnDevice(deviceControlAddress(op.getField()), address(op.getSource()),
+                   code.i64(exec::getElementBytes(type)));
+      return success();
+    }
     Value to = controlAddress(exec::lookupControlField(op.getField())->offset);
     code.store(code.load(address(op.getSource()), code.i64(0), type), to, code.i64(0), type);
     return success();
@@ -283,6 +325,8 @@ private:
   exec::FunctionOp source;
   OpBuilder builder;
   CodeBuilder code;
+  /// The host can't address buffers: copies and fills are calls, too.
+  bool isForDevice;
   Value context, frame;
   SmallVector<Operation *> converted;
   unsigned oldArguments = 0;
@@ -290,6 +334,8 @@ private:
 };
 
 struct ConvertExecToLLVM : public ulsc::impl::ConvertExecToLLVMPassBase<ConvertExecToLLVM> {
+  using ConvertExecToLLVMPassBase::ConvertExecToLLVMPassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     RuntimeCalls runtime(module);
@@ -301,7 +347,7 @@ struct ConvertExecToLLVM : public ulsc::impl::ConvertExecToLLVMPassBase<ConvertE
     for (auto function : llvm::make_early_inc_range(module.getOps<exec::FunctionOp>())) {
       if (dist::getStage(function) >= 0)
         stages.push_back(function.getSymName().str());
-      if (failed(FunctionConverter(runtime, function).run()))
+      if (failed(FunctionConverter(runtime, function, isForDevice).run()))
         return signalPassFailure();
     }
     if (!stages.empty())

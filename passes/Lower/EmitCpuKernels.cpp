@@ -30,6 +30,22 @@ LLVM::LLVMFuncOp ulsc::lower::createKernelFunction(OpBuilder &builder, Location 
   return function;
 }
 
+/// Arguments come as an array of addresses, a scalar in the place of one.
+static KernelInterface loadInterface(CodeBuilder &code, exec::KernelOp kernel,
+                                     LLVM::LLVMFuncOp function) {
+  KernelInterface result{function, {}, {}, code.loadPointer(function.getArgument(0), 1)};
+  Value arguments = function.getArgument(1);
+  int64_t position = 0;
+  size_t tensors = llvm::count_if(kernel.getArgumentTypes(),
+                                  [](Type type) { return isa<RankedTensorType>(type); });
+  for (size_t i = 0; i < tensors + kernel.getResultTypes().size(); ++i)
+    result.pointers.push_back(code.loadPointer(arguments, position++));
+  for (size_t i = tensors; i < kernel.getArgumentTypes().size(); ++i)
+    result.scalars.push_back(LLVM::PtrToIntOp::create(code.b, code.loc, code.i64Type(),
+                                                      code.loadPointer(arguments, position++)));
+  return result;
+}
+
 namespace {
 
 struct Launchable {
@@ -42,7 +58,7 @@ Launchable emitKernel(exec::KernelOp kernel) {
   StringAttr name = kernel.getSymNameAttr();
   LLVM::LLVMFuncOp function = createKernelFunction(builder, kernel.getLoc(), name);
   CodeBuilder code(builder, kernel.getLoc());
-  KernelValues values(code, kernel, function);
+  KernelValues values(code, kernel, loadInterface(code, kernel, function));
   Value begin = function.getArgument(2), end = function.getArgument(3);
   Launchable result;
   if (isTranspose(kernel)) {

@@ -12,6 +12,7 @@
 // of the output before it leaves them.
 
 #include "passes/Lower/EmitKernel.h"
+#include "passes/Lower/TransposeShape.h"
 
 using namespace mlir;
 using namespace ulsc;
@@ -21,44 +22,13 @@ static constexpr int64_t lanes = 8;
 static constexpr int64_t stripe = 64;
 static constexpr int64_t lineLanes = 16;
 
-namespace {
-struct Transpose {
-  Type element;
-  SmallVector<int64_t> sizes;                 ///< of the output
-  SmallVector<int64_t> inStrides, outStrides; ///< per output dimension
-  unsigned a, q;
-  SmallVector<LoopDim> others;
-  int64_t stripes, otherCount = 1;
-
-  explicit Transpose(exec::KernelOp kernel) {
-    auto op = *kernel.getBody().front().getOps<linalg::GenericOp>().begin();
-    element = cast<RankedTensorType>(op.getResultTypes()[0]).getElementType();
-    sizes = op.getStaticLoopRanges();
-    AffineMap from = op.getIndexingMapsArray()[0];
-    inStrides.resize(sizes.size());
-    outStrides.resize(sizes.size());
-    int64_t inStride = 1, outStride = 1;
-    for (size_t i = sizes.size(); i-- > 0;) {
-      inStrides[from.getDimPosition(i)] = inStride;
-      inStride *= sizes[from.getDimPosition(i)];
-      outStrides[i] = outStride;
-      outStride *= sizes[i];
-    }
-    a = from.getDimPosition(sizes.size() - 1);
-    q = sizes.size() - 1;
-    stripes = (sizes[a] + stripe - 1) / stripe;
-    for (unsigned d = 0; d < sizes.size(); ++d)
-      if (d != a && d != q) {
-        others.push_back({d, d, sizes[d]});
-        otherCount *= sizes[d];
-      }
-  }
-};
-} // namespace
+static int64_t countStripes(const TransposeShape &shape) {
+  return llvm::divideCeil(shape.sizes[shape.a], stripe);
+}
 
 int64_t ulsc::lower::getTransposeExtent(exec::KernelOp kernel) {
-  Transpose transpose(kernel);
-  return transpose.stripes * transpose.otherCount;
+  TransposeShape shape(kernel);
+  return countStripes(shape) * shape.otherCount;
 }
 
 /// Transposes 8 vectors of 8 lanes in three rounds of pairwise interleaving.
@@ -80,7 +50,7 @@ static SmallVector<Value> transposeSquare(CodeBuilder &code, SmallVector<Value> 
   return rows;
 }
 
-static void emitSquare(CodeBuilder &code, const Transpose &shape, Type memory, Value in,
+static void emitSquare(CodeBuilder &code, const TransposeShape &shape, Type memory, Value in,
                        Value out) {
   auto vector = VectorType::get({lanes}, memory);
   unsigned alignment = exec::getElementBytes(memory);
@@ -98,7 +68,7 @@ static void emitSquare(CodeBuilder &code, const Transpose &shape, Type memory, V
 
 void ulsc::lower::emitTransposeKernel(CodeBuilder &code, exec::KernelOp kernel,
                                       KernelValues &values, Value begin, Value end) {
-  Transpose shape(kernel);
+  TransposeShape shape(kernel);
   Type memory = code.b.getIntegerType(8 * exec::getElementBytes(shape.element));
   Value in = values.pointerOf(0), out = values.pointerOf(1);
   auto scalars = [&](Value inBase, Value outBase, Value a0, Value a1, Value q0, Value q1) {
@@ -113,10 +83,10 @@ void ulsc::lower::emitTransposeKernel(CodeBuilder &code, exec::KernelOp kernel,
     });
   };
   code.loop(begin, end, code.i64(1), {}, [&](Value task, ValueRange) {
-    Value a0 = code.mul(code.remainder(task, shape.stripes), code.i64(stripe));
+    Value a0 = code.mul(code.remainder(task, countStripes(shape)), code.i64(stripe));
     Value a1 = code.minimum(code.add(a0, code.i64(stripe)), code.i64(shape.sizes[shape.a]));
     SmallVector<Value> dims(shape.sizes.size());
-    decompose(code, code.divide(task, shape.stripes), shape.others, dims);
+    decompose(code, code.divide(task, countStripes(shape)), shape.others, dims);
     Value inIndex = code.i64(0), outIndex = code.i64(0);
     for (const LoopDim &dim : shape.others) {
       inIndex = code.add(inIndex, code.mul(dims[dim.last], code.i64(shape.inStrides[dim.last])));

@@ -12,7 +12,11 @@ using namespace ulsc;
 /// A few times a core's cache: larger tiles are no faster, and the workspace counts at the peak.
 static constexpr int64_t kMostBytes = 16 << 20;
 
-int64_t ulsc::gemmWorkspaceBytes(exec::GemmOp op) {
+static constexpr int64_t kDeviceBytes = 32 << 20;
+
+int64_t ulsc::gemmWorkspaceBytes(exec::GemmOp op, bool isForDevice) {
+  if (isForDevice)
+    return kDeviceBytes;
   ArrayRef<int64_t> sizes = op.getSizes();
   int64_t m = sizes[1], n = sizes[2], k = sizes[3];
   // One after the other, so that no product of sizes overflows.

@@ -10,10 +10,12 @@
 
 namespace ulsc {
 
-/// Bytes of workspace that a GEMM is given: what a copy of its three matrices in f32 takes, up to a
-/// bound. The library packs operands there that it can't read as they lie, 16-bit ones on a CPU
-/// without 16-bit products among them; with less than it asks for it works in smaller tiles.
-int64_t gemmWorkspaceBytes(exec::GemmOp op);
+/// Bytes of workspace that a GEMM is given. On a device: what cuBLASLt's documentation recommends
+/// for the newest architectures, so that its split sums over k are open to it. On the cpu: what a
+/// copy of its three matrices in f32 takes, up to a bound. The library packs operands there that it
+/// can't read as they lie, 16-bit ones on a CPU without 16-bit products among them; with less than
+/// it asks for it works in smaller tiles.
+int64_t gemmWorkspaceBytes(exec::GemmOp op, bool isForDevice);
 
 } // namespace ulsc
 

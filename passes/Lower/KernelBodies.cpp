@@ -60,18 +60,17 @@ Value KernelValues::control(StringRef field) {
   OpBuilder::InsertionGuard guard(code.b);
   Attribute group = code.accessGroup;
   code.accessGroup = {};
-  code.b.setInsertionPointToStart(&function.getBody().front());
+  // Behind the address itself, so ahead of all loops.
+  code.b.setInsertionPointAfterValue(interface.controlBlock);
   const exec::ControlField *found = exec::lookupControlField(field);
-  Value block = code.loadPointer(function.getArgument(0), 1);
-  Value address = code.addressBytes(block, found->offset);
+  Value address = code.addressBytes(interface.controlBlock, found->offset);
   value = code.load(address, code.i64(0), found->isInteger ? code.i64Type() : code.f32Type());
   code.accessGroup = group;
   return value;
 }
 
-/// Where `parameter_scales` lies in the control block.
-static Value loadParameterScale(CodeBuilder &code, Value context, Value entry) {
-  Value block = code.loadPointer(context, 1);
+/// An entry of the scales that the control block names.
+static Value loadParameterScale(CodeBuilder &code, Value block, Value entry) {
   Value scales = LLVM::LoadOp::create(code.b, code.loc, code.ptrType(),
                                       code.addressBytes(block, exec::getParameterScalesOffset()));
   return code.load(scales, entry, code.f32Type());
@@ -88,8 +87,8 @@ Value KernelValues::emitOp(Operation &op, DenseMap<Value, Value> &values, Affine
     Value linear = code.i64(0);
     for (auto [index, size] : llvm::zip(extract.getIndices(), type.getShape()))
       linear = code.add(code.mul(linear, code.i64(size)), valueOf(index));
-    return code.load(pointers[cast<BlockArgument>(extract.getTensor()).getArgNumber()], linear,
-                     type.getElementType());
+    return code.load(interface.pointers[cast<BlockArgument>(extract.getTensor()).getArgNumber()],
+                     linear, type.getElementType());
   }
   for (Value operand : op.getOperands())
     operands.push_back(valueOf(operand));
@@ -98,7 +97,7 @@ Value KernelValues::emitOp(Operation &op, DenseMap<Value, Value> &values, Affine
   if (auto field = dyn_cast<exec::ControlOp>(op))
     return control(field.getField());
   if (isa<exec::ParameterScaleOp>(op))
-    return loadParameterScale(code, function.getArgument(0), operands[0]);
+    return loadParameterScale(code, interface.controlBlock, operands[0]);
   if (auto random = dyn_cast<exec::RandomOp>(op)) {
     RandomStream stream =
         emitRandomStream(code, control("seed"), random.getKey(), operands[1], control("step"));

@@ -13,23 +13,12 @@ using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::lower;
 
-KernelValues::KernelValues(CodeBuilder &code, exec::KernelOp kernel, LLVM::LLVMFuncOp function)
-    : function(function), code(code), context(kernel.getContext()), kernel(kernel) {
-  Value arguments = function.getArgument(1);
-  int64_t position = 0;
-  auto next = [&] { return code.loadPointer(arguments, position++); };
-  SmallVector<Value> scalarArguments;
-  for (BlockArgument argument : kernel.getBody().getArguments()) {
-    if (isa<RankedTensorType>(argument.getType()))
-      pointers.push_back(next());
-    else
-      scalarArguments.push_back(argument);
-  }
-  for (size_t i = 0; i < kernel.getResultTypes().size(); ++i)
-    pointers.push_back(next());
-  // A scalar travels in the place of an address.
-  for (Value argument : scalarArguments)
-    scalars[argument] = LLVM::PtrToIntOp::create(code.b, code.loc, code.i64Type(), next());
+KernelValues::KernelValues(CodeBuilder &code, exec::KernelOp kernel, KernelInterface interface)
+    : code(code), context(kernel.getContext()), kernel(kernel), interface(std::move(interface)) {
+  size_t position = 0;
+  for (BlockArgument argument : kernel.getBody().getArguments())
+    if (!isa<RankedTensorType>(argument.getType()))
+      scalars[argument] = this->interface.scalars[position++];
 }
 
 void KernelValues::setSpace(ArrayRef<Value> dims, unsigned rows) {
@@ -80,7 +69,8 @@ Value KernelValues::valueAt(Value tensor, AffineMap at) {
 Value KernelValues::computeAt(Value tensor, AffineMap at) {
   auto type = cast<RankedTensorType>(tensor.getType());
   if (auto argument = dyn_cast<BlockArgument>(tensor))
-    return loadAt(pointers[argument.getArgNumber()], type.getElementType(), type.getShape(), at);
+    return loadAt(interface.pointers[argument.getArgNumber()], type.getElementType(),
+                  type.getShape(), at);
   if (Value value = reduced.lookup(tensor))
     return value;
   auto found = kept.find(tensor);
@@ -147,11 +137,11 @@ Value KernelValues::loadAt(Value pointer, Type element, ArrayRef<int64_t> shape,
 
 void KernelValues::storeResult(unsigned result, Value value, AffineMap at) {
   auto type = cast<RankedTensorType>(kernel.getResultTypes()[result]);
-  size_t tensors = pointers.size() - kernel.getResultTypes().size();
+  size_t tensors = interface.pointers.size() - kernel.getResultTypes().size();
   AffineExpr linear = linearize(at.getResults(), type.getShape(), dimValues, context);
   AffineExpr row = getAffineConstantExpr(0, context), column = row;
   splitTerms(linear, rowDims, dimValues.size(), row, column);
-  Value pointer = pointers[tensors + result];
+  Value pointer = interface.pointers[tensors + result];
   Value base =
       atRowPoint([&] { return code.address(pointer, emitExpr(row), type.getElementType()); });
   code.store(value, base, emitExpr(column), type.getElementType());

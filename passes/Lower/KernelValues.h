@@ -20,12 +20,20 @@ struct KeptValue {
   unsigned rowDims; ///< leading dimensions that the buffer doesn't have
 };
 
+/// What a kernel finds in the function that it becomes.
+struct KernelInterface {
+  mlir::LLVM::LLVMFuncOp function;
+  llvm::SmallVector<mlir::Value> pointers; ///< of tensor arguments, then of results
+  llvm::SmallVector<mlir::Value> scalars;  ///< i64, in order
+  mlir::Value controlBlock;                ///< the address of `ulsc_control`
+};
+
 /// Computes elements of a kernel's tensors, pulling in producers on demand: each elementwise op is
 /// computed where it is used, once per point; what depends on the row alone is computed before the
 /// column loop.
 class KernelValues {
 public:
-  KernelValues(CodeBuilder &code, exec::KernelOp kernel, mlir::LLVM::LLVMFuncOp function);
+  KernelValues(CodeBuilder &code, exec::KernelOp kernel, KernelInterface interface);
 
   /// The index values of the current space; null counts as zero. The first `rowDims` are constant
   /// in a row.
@@ -45,7 +53,8 @@ public:
   void storeResult(unsigned result, mlir::Value value, mlir::AffineMap at);
   /// The index of `at` in row-major order over `shape`, split at the row.
   mlir::Value linearIndex(llvm::ArrayRef<mlir::AffineExpr> at, llvm::ArrayRef<int64_t> shape);
-  mlir::Value pointerOf(unsigned argument) { return pointers[argument]; }
+  mlir::Value pointerOf(unsigned argument) { return interface.pointers[argument]; }
+  llvm::ArrayRef<mlir::Value> getPointers() { return interface.pointers; }
   mlir::Value scalarOf(mlir::Value value);
   mlir::AffineMap identity() {
     return mlir::AffineMap::getMultiDimIdentityMap(dimValues.size(), context);
@@ -53,7 +62,6 @@ public:
 
   llvm::DenseMap<mlir::Value, mlir::Value> reduced; ///< results of reductions over all columns
   llvm::DenseMap<mlir::Value, KeptValue> kept;
-  mlir::LLVM::LLVMFuncOp function;
 
 private:
   using Key = std::pair<mlir::Value, mlir::AffineMap>;
@@ -73,7 +81,7 @@ private:
   CodeBuilder &code;
   mlir::MLIRContext *context;
   exec::KernelOp kernel;
-  llvm::SmallVector<mlir::Value> pointers; ///< tensor arguments, then results
+  KernelInterface interface;
   llvm::DenseMap<mlir::Value, mlir::Value> scalars;
   llvm::StringMap<mlir::Value> controls;
   llvm::SmallVector<mlir::Value> dimValues;

@@ -25,7 +25,7 @@ void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &option
   // Rope's tables of queries and keys are the same op.
   manager.addPass(createCSEPass());
   manager.addPass(createFormKernelsPass());
-  manager.addPass(createAssignBuffersPass({options.threads}));
+  manager.addPass(createAssignBuffersPass({options.threads, options.target}));
   manager.addPass(createPlanMemoryPass({options.poison}));
   manager.addPass(createCheckPlanPass());
   manager.addPass(createProveCommunicationPass());
@@ -36,6 +36,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<int64_t> threads{*this, "threads",
                           llvm::cl::desc("threads per rank that scratch buffers are sized for"),
                           llvm::cl::init(2)};
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("what the program runs on, cpu or cuda"),
+                             llvm::cl::init("cpu")};
   Option<bool> poison{*this, "poison",
                       llvm::cl::desc("fill buffers with NaN after their last use, for tests"),
                       llvm::cl::init(false)};
@@ -46,6 +49,6 @@ void ulsc::registerLowerPipeline() {
   PassPipelineRegistration<PipelineOptions>(
       "ulsc-lower-pipeline", "from the scheduled stage to exec with every offset",
       [](OpPassManager &manager, const PipelineOptions &options) {
-        buildLowerPipeline(manager, {options.threads, options.poison});
+        buildLowerPipeline(manager, {options.threads, options.target, options.poison});
       });
 }

@@ -29,6 +29,12 @@ class SCFDialect;
 namespace tensor {
 class TensorDialect;
 } // namespace tensor
+namespace gpu {
+class GPUDialect;
+} // namespace gpu
+namespace NVVM {
+class NVVMDialect;
+} // namespace NVVM
 } // namespace mlir
 
 namespace ulsc {
@@ -46,6 +52,8 @@ class ExecDialect;
 struct LowerOptions {
   /// Threads per rank that scratch buffers are sized for.
   int64_t threads = 2;
+  /// What the program runs on, "cpu" or "cuda".
+  std::string target = "cpu";
   /// Fill buffers with NaN after their last use, for tests.
   bool poison = false;
 };
@@ -61,6 +69,15 @@ void buildCpuPipeline(mlir::OpPassManager &passes);
 
 /// Registers `ulsc-cpu-pipeline`.
 void registerCpuPipeline();
+
+/// Turns kernels of exec into PTX of an architecture; `keepsModule` leaves what the PTX came from.
+void buildCudaKernelsPipeline(mlir::OpPassManager &passes, llvm::StringRef arch, bool keepsModule);
+
+/// From exec with planned buffers to the llvm dialect, the kernels as PTX in it.
+void buildCudaPipeline(mlir::OpPassManager &passes, llvm::StringRef arch);
+
+/// Registers `ulsc-cuda-kernels-pipeline` and `ulsc-cuda-pipeline`.
+void registerCudaPipelines();
 
 } // namespace ulsc
 

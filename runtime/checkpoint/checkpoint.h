@@ -8,6 +8,7 @@
 
 #include "comm/communicator.h"
 #include "core/manifest.h"
+#include "device/arena_view.h"
 
 #include <string>
 
@@ -28,7 +29,7 @@ constexpr int keptSaves = 2;
 
 /// Runs on all ranks; throws on all. Removes its half-written files when it fails.
 void saveCheckpoint(Communicator &communicator, const Manifest &manifest, const Shape &coordinates,
-                    const char *arena, const RunState &state, const std::string &directory);
+                    ArenaView &arena, const RunState &state, const std::string &directory);
 
 /// Prepares a directory for saves after `firstStep`: refuses one that holds newer saves, removes
 /// what a killed run left half-written. For rank 0.
@@ -45,7 +46,7 @@ std::vector<std::string> incompleteSaves(const std::string &directory, const std
 /// Fills the rank's state tensors and returns the rest. Throws for one of another model or a
 /// damaged one.
 RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,
-                        const Shape &coordinates, char *arena, int rank, int ranks);
+                        const Shape &coordinates, ArenaView &arena, int rank, int ranks);
 
 } // namespace ulsc::runtime
 

@@ -59,10 +59,12 @@ void receivePart(Communicator &communicator, const Part &part, int source, char 
 // The whole logical tensor on rank 0; nothing elsewhere. `tensor` is its owner's, so that those who
 // send it, which are ranks of that stage, find it in their arenas; rank 0 need not be one.
 void gatherTensor(Communicator &communicator, const Manifest &manifest, const StateTensor &tensor,
-                  const Shape &coordinates, const char *arena, std::vector<char> &whole) {
+                  const Shape &coordinates, ArenaView &arena, std::vector<char> &whole) {
   int64_t size = dtypeSize(tensor.dtype);
-  const char *block = arena + tensor.offset;
   bool speaks = isFirstReplica(tensor, manifest.mesh, coordinates);
+  const char *block = nullptr;
+  if (speaks)
+    block = arena.read(tensor.offset, localElements(tensor, manifest.mesh) * size);
   Part own = partOf(tensor, manifest.mesh, coordinates);
   if (communicator.rank() != 0) {
     if (speaks)
@@ -91,7 +93,7 @@ std::string exportName(size_t file, size_t files) {
 
 // One file of the export, written on rank 0 while the others send.
 void exportFile(Communicator &communicator, const Manifest &manifest, const Shape &coordinates,
-                const char *arena, const std::vector<const StateTensor *> &tensors,
+                ArenaView &arena, const std::vector<const StateTensor *> &tensors,
                 const std::string &path) {
   std::unique_ptr<FileWriter> writer;
   if (communicator.rank() == 0) {
@@ -145,7 +147,7 @@ std::vector<size_t> planFiles(const std::vector<int64_t> &sizes, int64_t limit) 
 }
 
 void exportWeights(Communicator &communicator, const Manifest &manifest, const Shape &coordinates,
-                   const char *arena, const std::string &directory) {
+                   ArenaView &arena, const std::string &directory) {
   bool isFirst = communicator.rank() == 0;
   std::vector<const StateTensor *> tensors;
   std::vector<int64_t> sizes;

@@ -168,11 +168,10 @@ void requireFinite(const float *values, int64_t count, const SafetensorsFile &fi
 
 // Reads the rank's part of a tensor, rounding to the master's dtype before the stored one's.
 void readTensor(const SafetensorsFile &file, const std::string &name, const StateTensor &tensor,
-                const Part &part, int32_t masterDtype, char *arena) {
+                const Part &part, int32_t masterDtype, char *block) {
   const FileTensor &entry = file.tensors().at(name);
   int32_t fileDtype = *parseSafetensorsDtype(entry.dtype);
   int64_t fileSize = dtypeSize(fileDtype), size = dtypeSize(tensor.dtype);
-  char *block = arena + tensor.offset;
   std::vector<char> raw(piece * 4);
   std::vector<float> values(piece);
   RangeReader reader(file, entry.begin + entry.bytes);
@@ -203,7 +202,7 @@ void readTensor(const SafetensorsFile &file, const std::string &name, const Stat
 } // namespace
 
 void loadWeights(const std::string &path, const Manifest &manifest, const Shape &coordinates,
-                 char *arena) {
+                 ArenaView &arena) {
   WeightFiles weights;
   openWeights(path, weights);
   std::map<std::string, std::string> names;
@@ -216,9 +215,12 @@ void loadWeights(const std::string &path, const Manifest &manifest, const Shape 
       continue;
     const StateTensor *master = stage.find(tensor.parameter, "master");
     const std::string &name = names.at(tensor.parameter);
-    readTensor(*weights.tensors.at(name), name, tensor, partOf(tensor, manifest.mesh, coordinates),
-               master ? master->dtype : ULSC_F32, arena);
+    readTensor(
+        *weights.tensors.at(name), name, tensor, partOf(tensor, manifest.mesh, coordinates),
+        master ? master->dtype : ULSC_F32,
+        arena.edit(tensor.offset, localElements(tensor, manifest.mesh) * dtypeSize(tensor.dtype)));
   }
+  arena.flush();
 }
 
 } // namespace ulsc::runtime

@@ -32,7 +32,7 @@ bool readOffset(const json &note, const Shape &size, const Shape &logicalShape, 
 } // namespace
 
 void writeRankFile(FileWriter &writer, const Manifest &manifest, const Shape &coordinates,
-                   const char *arena, const TensorFilter &filter) {
+                   ArenaView &arena, const TensorFilter &filter) {
   std::vector<TensorHeader> headers;
   std::map<std::string, std::string> metadata;
   std::vector<std::pair<const StateTensor *, Part>> parts;
@@ -54,8 +54,8 @@ void writeRankFile(FileWriter &writer, const Manifest &manifest, const Shape &co
   std::string header = safetensorsHeader(headers, metadata);
   writer.write(header.data(), static_cast<int64_t>(header.size()));
   for (const auto &[tensor, part] : parts) {
-    const char *memory = arena + tensor->offset;
     int64_t size = dtypeSize(tensor->dtype);
+    const char *memory = arena.read(tensor->offset, localElements(*tensor, manifest.mesh) * size);
     forEachRun(part, [&, memory](int64_t, int64_t local, int64_t count) {
       writer.write(memory + local * size, count * size);
     });

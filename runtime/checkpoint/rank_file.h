@@ -6,6 +6,7 @@
 #include "checkpoint/files.h"
 #include "checkpoint/safetensors.h"
 #include "core/slice.h"
+#include "device/arena_view.h"
 
 #include <functional>
 
@@ -18,7 +19,7 @@ using TensorFilter = std::function<bool(const StateTensor &)>;
 /// name is a JSON text {"tensor", "offset", "logical_shape", "external_shape"}: the name without
 /// "#…", and where the slice begins in the logical tensor.
 void writeRankFile(FileWriter &writer, const Manifest &manifest, const Shape &coordinates,
-                   const char *arena, const TensorFilter &filter);
+                   ArenaView &arena, const TensorFilter &filter);
 
 /// A slice of a rank's file.
 struct SavedSlice {

@@ -156,8 +156,8 @@ void checkFile(const SavedFile &file, bool readsAll) {
 // Copies what one file has of the rank's parts; `missing` counts the elements that each tensor
 // still lacks.
 void readRankFile(const std::string &path, const std::map<std::string, Shape> &logicalShapes,
-                  const Stage &stage, const std::vector<Part> &parts, char *arena,
-                  std::vector<int64_t> &missing) {
+                  const Stage &stage, const Mesh &mesh, const std::vector<Part> &parts,
+                  ArenaView &arena, std::vector<int64_t> &missing) {
   SafetensorsFile file(path);
   std::map<std::string, std::vector<SavedSlice>> slices = readSlices(file, logicalShapes);
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -165,19 +165,22 @@ void readRankFile(const std::string &path, const std::map<std::string, Shape> &l
     auto entry = slices.find(tensor.key());
     if (entry == slices.end())
       continue;
+    int64_t size = dtypeSize(tensor.dtype);
+    char *memory = arena.edit(tensor.offset, localElements(tensor, mesh) * size);
     for (const SavedSlice &saved : entry->second) {
       if (saved.tensor.dtype != safetensorsName(tensor.dtype))
         raise("checkpoint file '", path, "' has ", tensor.key(), " as ", saved.tensor.dtype,
               ", not as ", safetensorsName(tensor.dtype), "; the checkpoint is damaged");
-      missing[i] -= copySlice(saved, parts[i], arena + tensor.offset, dtypeSize(tensor.dtype));
+      missing[i] -= copySlice(saved, parts[i], memory, size);
     }
   }
+  arena.flush();
 }
 
 } // namespace
 
 RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,
-                        const Shape &coordinates, char *arena, int rank, int ranks) {
+                        const Shape &coordinates, ArenaView &arena, int rank, int ranks) {
   SavedState state = parseState(directory);
   compareTensors(directory, state, manifest);
   // Each file's content is checked by one rank, its size by all.
@@ -194,7 +197,7 @@ RunState loadCheckpoint(const std::string &directory, const Manifest &manifest,
     missing.push_back(isSaved(tensor) ? parts.back().elements() : 0);
   }
   for (const SavedFile &saved : state.files)
-    readRankFile(saved.path, logicalShapes, stage, parts, arena, missing);
+    readRankFile(saved.path, logicalShapes, stage, manifest.mesh, parts, arena, missing);
   for (size_t i = 0; i < parts.size(); ++i)
     if (isSaved(stage.tensors[i]) && missing[i] != 0)
       raise("checkpoint '", directory, "' lacks a part of ", stage.tensors[i].key(),

@@ -80,7 +80,7 @@ std::string describeState(const Manifest &manifest, const RunState &state,
 } // namespace
 
 void saveCheckpoint(Communicator &communicator, const Manifest &manifest, const Shape &coordinates,
-                    const char *arena, const RunState &state, const std::string &directory) {
+                    ArenaView &arena, const RunState &state, const std::string &directory) {
   std::string final = directory + "/" + saveName(state.step), partial = final + ".partial";
   bool isFirst = communicator.rank() == 0;
   try {

@@ -4,6 +4,7 @@
 
 #include "comm/communicator.h"
 #include "core/manifest.h"
+#include "device/arena_view.h"
 
 #include <string>
 #include <vector>
@@ -15,12 +16,12 @@ namespace ulsc::runtime {
 /// may have or lack the manifest's weight prefix. Throws one Error with all that is missing,
 /// unknown or of another shape.
 void loadWeights(const std::string &path, const Manifest &manifest, const Shape &coordinates,
-                 char *arena);
+                 ArenaView &arena);
 
 /// Writes config.json and the stored values to a directory that from_pretrained loads: padding cut,
 /// each tensor gathered on rank 0 in turn. Runs on all ranks.
 void exportWeights(Communicator &communicator, const Manifest &manifest, const Shape &coordinates,
-                   const char *arena, const std::string &directory);
+                   ArenaView &arena, const std::string &directory);
 
 /// The largest file of an export; larger models get several and an index.
 constexpr int64_t largestExportFile = 5'000'000'000;

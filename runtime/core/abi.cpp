@@ -29,6 +29,15 @@ void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name,
   advanceCommunication(full(context));
 }
 
+void ulsc_copy(ulsc_context *context, void *target, const void *source, int64_t bytes) {
+  full(context).device->copy(target, source, bytes);
+}
+
+void ulsc_fill(ulsc_context *context, void *target, uint32_t value, int32_t elementBytes,
+               int64_t count) {
+  full(context).device->fill(target, value, elementBytes, count);
+}
+
 void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a, const void *b,
                void *c, void *workspace) {
   TraceScope scope(full(context).trace, TraceEvent::Gemm, desc->name, desc);

@@ -67,11 +67,8 @@ void fillRun(const Draw &draw, int64_t index, char *target, int32_t dtype, int32
 }
 
 void fillTensor(const StateTensor &tensor, int32_t masterDtype, const Draw &draw, const Part &part,
-                char *arena, int threads) {
-  char *block = arena + tensor.offset;
+                char *block, int threads) {
   int64_t size = dtypeSize(tensor.dtype);
-  if (!draw.isNormal && draw.constant == 0)
-    return;
   // Few long runs are cut among the threads, many short ones are dealt out whole.
   struct Run {
     int64_t index, local, count;
@@ -92,7 +89,7 @@ void fillTensor(const StateTensor &tensor, int32_t masterDtype, const Draw &draw
 } // namespace
 
 void drawInitialValues(const Manifest &manifest, const Shape &coordinates, uint64_t seed,
-                       char *arena, int threads) {
+                       ArenaView &arena, int threads) {
   const Stage &stage = manifest.stageOf(coordinates);
   for (const StateTensor &tensor : stage.tensors) {
     if (tensor.role != "parameter" && tensor.role != "master")
@@ -100,9 +97,15 @@ void drawInitialValues(const Manifest &manifest, const Shape &coordinates, uint6
     const StateTensor *parameter = stage.find(tensor.parameter, "parameter");
     const StateTensor *master = stage.find(tensor.parameter, "master");
     const StateTensor &source = parameter ? *parameter : tensor;
-    fillTensor(tensor, master ? master->dtype : tensor.dtype, drawOf(source, seed),
-               partOf(tensor, manifest.mesh, coordinates), arena, threads);
+    Draw draw = drawOf(source, seed);
+    if (!draw.isNormal && draw.constant == 0)
+      continue;
+    int64_t bytes = localElements(tensor, manifest.mesh) * dtypeSize(tensor.dtype);
+    fillTensor(tensor, master ? master->dtype : tensor.dtype, draw,
+               partOf(tensor, manifest.mesh, coordinates), arena.edit(tensor.offset, bytes),
+               threads);
   }
+  arena.flush();
 }
 
 } // namespace ulsc::runtime

@@ -3,6 +3,7 @@
 #define ULSC_RUNTIME_CORE_INITIAL_VALUES_H
 
 #include "core/manifest.h"
+#include "device/arena_view.h"
 
 namespace ulsc::runtime {
 
@@ -16,7 +17,7 @@ double normalFromWords(const uint32_t words[4]);
 /// same draw: the master is rounded to its dtype, the stored value is the master rounded to its
 /// own.
 void drawInitialValues(const Manifest &manifest, const Shape &coordinates, uint64_t seed,
-                       char *arena, int threads);
+                       ArenaView &arena, int threads);
 
 } // namespace ulsc::runtime
 

@@ -46,6 +46,7 @@ void Training::prepare() {
   });
   communicator.createGroups(manifest, context.arena);
   context.control = &control;
+  context.device_control = device->deviceControl(control);
   context.device = device.get();
   context.communicator = &communicator;
   context.exposure = &exposure;
@@ -93,7 +94,7 @@ std::string Training::checkpointToResume() const {
 }
 
 void Training::resumeFrom(const std::string &checkpoint) {
-  RunState state = loadCheckpoint(checkpoint, manifest, coordinates, context.arena,
+  RunState state = loadCheckpoint(checkpoint, manifest, coordinates, device->view(),
                                   communicator.rank(), communicator.ranks());
   if (options.hasSeed && options.seed != state.seed)
     raise("flag '--seed' is ", options.seed, ", but the run of checkpoint '", checkpoint,
@@ -120,9 +121,9 @@ void Training::fillState() {
     if (!checkpoint.empty())
       resumeFrom(checkpoint);
     else if (!options.weights.empty())
-      loadWeights(options.weights, manifest, coordinates, context.arena);
+      loadWeights(options.weights, manifest, coordinates, device->view());
     else
-      drawInitialValues(manifest, coordinates, seed, context.arena, device->threads());
+      drawInitialValues(manifest, coordinates, seed, device->view(), device->threads());
   });
   onAllRanks(communicator, [&] {
     if (isFirst() && !options.save.empty())
@@ -173,7 +174,7 @@ void Training::prepareStep() {
   control.stop_count = 0;
   exposure.beginStep(step + 1);
   try {
-    copyBatch(*data, manifest, coordinates, tokensConsumed, context.arena);
+    copyBatch(*data, manifest, coordinates, tokensConsumed, device->view());
   } catch (const Error &error) {
     endJob(concat("step ", step + 1), error.what());
   }
@@ -214,8 +215,9 @@ int Training::run(StepFunction stepFunction) {
       trace->beginStep(step + 1);
     prepareStep();
     double inputSeconds = secondsNow() - begin;
+    device->beginStep(control);
     stepFunction(&context);
-    device->synchronize();
+    device->endStep(control);
     if (trace)
       trace->endStep(inputSeconds);
     checkStep();
@@ -284,7 +286,7 @@ void Training::unscaleGradients() {
     if (tensor.role != "gradient")
       continue;
     int64_t count = localElements(tensor, manifest.mesh), size = dtypeSize(tensor.dtype);
-    char *data = context.arena + tensor.offset;
+    char *data = device->view().edit(tensor.offset, count * size);
     for (int64_t i = 0; i < count; ++i) {
       float value;
       toFloat(data + i * size, tensor.dtype, &value, 1);
@@ -292,6 +294,7 @@ void Training::unscaleGradients() {
       fromFloat(&value, data + i * size, tensor.dtype, 1);
     }
   }
+  device->view().flush();
 }
 
 void Training::dumpGradients() {
@@ -300,7 +303,7 @@ void Training::dumpGradients() {
   std::string name = concat("step-", step, "-rank-", communicator.rank(), ".safetensors");
   onAllRanks(communicator, [&] {
     FileWriter writer(options.gradients + "/" + name);
-    writeRankFile(writer, manifest, coordinates, context.arena,
+    writeRankFile(writer, manifest, coordinates, device->view(),
                   [](const StateTensor &tensor) { return tensor.role == "gradient"; });
     writer.finish();
   });
@@ -320,7 +323,7 @@ void Training::save() {
                            {"eps", options.epsilon},
                            {"momentum", options.momentum},
                            {"clip_grad", options.clipGrad}};
-  saveCheckpoint(communicator, manifest, coordinates, context.arena, state, options.save);
+  saveCheckpoint(communicator, manifest, coordinates, device->view(), state, options.save);
   lastSaved = step;
 }
 
@@ -341,7 +344,7 @@ void Training::reportExposure() {
 }
 
 void Training::exportModel() {
-  exportWeights(communicator, manifest, coordinates, context.arena, options.exportDirectory);
+  exportWeights(communicator, manifest, coordinates, device->view(), options.exportDirectory);
 }
 
 } // namespace ulsc::runtime

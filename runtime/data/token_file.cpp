@@ -89,25 +89,28 @@ void TokenFile::copyRow(int64_t position, int64_t seq, int32_t *tokens, int32_t 
 }
 
 void copyBatch(const TokenFile &file, const Manifest &manifest, const Shape &coordinates,
-               int64_t consumed, char *arena) {
+               int64_t consumed, ArenaView &arena) {
   const Batch &batch = manifest.batch;
   int64_t dataRanks = manifest.mesh.sizeOver(batch.dataAxes);
   int64_t dataRank = manifest.mesh.indexOver(batch.dataAxes, coordinates);
   const Stage &stage = manifest.stageOf(coordinates);
   if (!stage.tokens && !stage.targets)
     return;
-  // What a stage doesn't read is written nowhere.
-  std::vector<int32_t> unread(static_cast<size_t>(batch.seq));
-  auto placeOf = [&](const std::optional<InputBuffer> &input, int64_t element) {
-    return input ? reinterpret_cast<int32_t *>(arena + input->offset) + element : unread.data();
-  };
+  std::vector<int32_t> tokens(static_cast<size_t>(batch.microbatches * batch.micro * batch.seq));
+  std::vector<int32_t> targets(tokens.size());
   for (int64_t m = 0; m < batch.microbatches; ++m)
     for (int64_t i = 0; i < batch.micro; ++i) {
       int64_t row = (m * dataRanks + dataRank) * batch.micro + i;
       int64_t local = (m * batch.micro + i) * batch.seq;
-      file.copyRow(consumed + row * batch.seq, batch.seq, placeOf(stage.tokens, local),
-                   placeOf(stage.targets, local));
+      file.copyRow(consumed + row * batch.seq, batch.seq, tokens.data() + local,
+                   targets.data() + local);
     }
+  int64_t bytes = static_cast<int64_t>(tokens.size() * sizeof(int32_t));
+  if (stage.tokens)
+    std::memcpy(arena.write(stage.tokens->offset, bytes), tokens.data(), tokens.size() * 4);
+  if (stage.targets)
+    std::memcpy(arena.write(stage.targets->offset, bytes), targets.data(), targets.size() * 4);
+  arena.flush();
 }
 
 } // namespace ulsc::runtime

@@ -3,6 +3,7 @@
 #define ULSC_RUNTIME_DATA_TOKEN_FILE_H
 
 #include "core/manifest.h"
+#include "device/arena_view.h"
 
 #include <string>
 
@@ -40,7 +41,7 @@ private:
 /// inputs, those of them that its stage reads: row r = (m * data ranks + d) * micro + i of the
 /// batch holds tokens consumed + r * seq on.
 void copyBatch(const TokenFile &file, const Manifest &manifest, const Shape &coordinates,
-               int64_t consumed, char *arena);
+               int64_t consumed, ArenaView &arena);
 
 } // namespace ulsc::runtime
 

@@ -41,8 +41,11 @@ public:
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
       refuse(bytes);
     madvise(arena, size, MADV_HUGEPAGE);
+    arenaView = DirectArenaView(arena);
     return arena;
   }
+
+  ArenaView &view() override { return arenaView; }
 
   void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t extent,
               int64_t grain) override {
@@ -56,7 +59,21 @@ public:
     gemmEngine.run(desc, a, b, c, workspace);
   }
 
-  void synchronize() override {} // calls return when their work is done
+  // Calls return when their work is done.
+  char *deviceControl(ulsc_control &control) override { return reinterpret_cast<char *>(&control); }
+  void beginStep(const ulsc_control &) override {}
+  void endStep(ulsc_control &) override {}
+
+  void copy(void *target, const void *source, int64_t bytes) override {
+    std::memmove(target, source, static_cast<size_t>(bytes));
+  }
+
+  void fill(void *target, uint32_t value, int32_t elementBytes, int64_t count) override {
+    char *bytes = static_cast<char *>(target);
+    for (int64_t i = 0; i < count; ++i)
+      std::memcpy(bytes + i * elementBytes, &value, static_cast<size_t>(elementBytes));
+  }
+
   int threads() const override { return threadCount; }
 
 private:
@@ -66,6 +83,7 @@ private:
   }
 
   int threadCount;
+  DirectArenaView arenaView;
   CpuGemm gemmEngine;
 };
 

@@ -2,6 +2,7 @@
 #ifndef ULSC_RUNTIME_DEVICE_DEVICE_H
 #define ULSC_RUNTIME_DEVICE_DEVICE_H
 
+#include "device/arena_view.h"
 #include "ulsc/RuntimeABI.h"
 
 #include <memory>
@@ -9,18 +10,28 @@
 namespace ulsc::runtime {
 
 /// Work is submitted in program order to the device's one compute stream; `synchronize` waits for
-/// it. A backend whose arena the host can't address copies through `read` and `write`.
+/// it.
 class Device {
 public:
   virtual ~Device() = default;
 
   /// The arena: zeroed, aligned to 2 MiB, the only large allocation of a run.
   virtual char *allocateArena(int64_t bytes) = 0;
+  /// The host's way to it.
+  virtual ArenaView &view() = 0;
+  /// Where kernels find the control block.
+  virtual char *deviceControl(ulsc_control &control) = 0;
+  /// Around a step: what `control` holds goes to the device, and what the step wrote comes back,
+  /// when all its work is done.
+  virtual void beginStep(const ulsc_control &control) = 0;
+  virtual void endStep(ulsc_control &control) = 0;
+
   virtual void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments,
                       int64_t extent, int64_t grain) = 0;
   virtual void gemm(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
                     void *workspace) = 0;
-  virtual void synchronize() = 0;
+  virtual void copy(void *target, const void *source, int64_t bytes) = 0;
+  virtual void fill(void *target, uint32_t value, int32_t elementBytes, int64_t count) = 0;
   virtual int threads() const = 0;
 };
 

@@ -8,11 +8,8 @@
 #include "ulsc/InitAllPasses.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "passes/Lower/Passes.h"
 
 int main(int argc, char **argv) {
-  ulsc::registerLowerPasses();
-  ulsc::registerCpuPipeline();
   mlir::DialectRegistry registry;
   ulsc::registerAllDialects(registry);
   ulsc::registerAllPasses();

@@ -13,6 +13,7 @@
 #include "ulsc/InitAllPasses.h"
 #include "ulsc/PipelineScheduleFile.h"
 #include "ulsc/Support/Nearest.h"
+#include "ulsc/Target/Cuda.h"
 
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
@@ -97,19 +98,26 @@ bool Compilation::readPrecision() {
 }
 
 bool Compilation::readOptions() {
-  auto target = arguments.getChoice("target", {"cpu", "cuda"}, "cpu");
-  if (target && *target == "cuda")
-    return !reportUsageError("--target cuda is not supported yet; use cpu");
+  auto chosenTarget = arguments.getChoice("target", {"cpu", "cuda"}, "cpu");
+  auto arch = arguments.getChoice("arch", getCudaArchitectures(), "sm_90");
   auto chosen = arguments.getChoice("optimizer", {"adamw", "sgd"}, "adamw");
   auto dropout = arguments.getChoice("dropout", {"on", "off"}, "");
   auto devices = arguments.getInteger("devices", 1, 0);
   auto seq = arguments.getInteger("seq", 1, 0);
   auto most = arguments.getInteger("threads", 1, 16);
-  if (!readPrecision() || !target || !chosen || !dropout || !devices || !seq || !most)
+  if (!readPrecision() || !chosenTarget || !arch || !chosen || !dropout || !devices || !seq ||
+      !most)
     return false;
   if (*most > 4096)
     return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
   threads = *most;
+  target = *chosenTarget;
+  if (arguments.has("arch") && target != "cuda")
+    return !reportUsageError("--arch is of the target cuda; add --target cuda, or leave it out");
+  if (target == "cuda") {
+    stageOptions.pipelines["llvm"] = "ulsc-cuda-pipeline";
+    stageOptions.options["llvm"] = "arch=" + *arch;
+  }
   if (purpose == Purpose::Parameters && !arguments.has("seq"))
     seq = 1;
   else if (!arguments.has("seq"))
@@ -280,5 +288,5 @@ void Compilation::addStageOptions() {
   stageOptions.options["train"] = "optimizer=" + optimizer + statePrecision;
   stageOptions.options["local"] = "reduce-dtype=" + reduceDtype;
   // The most threads of a rank that scratch memory is there for.
-  stageOptions.options["exec"] = "threads=" + std::to_string(threads);
+  stageOptions.options["exec"] = "threads=" + std::to_string(threads) + " target=" + target;
 }

@@ -56,7 +56,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
        "the most memory of a device, as 70GB or 512MiB: the cheapest recomputation that fits is "
        "chosen"},
       {"threads", "N", "most threads of a rank that the program may use (default 16)"},
-      {"target", "cpu", "the target (default cpu)"},
+      {"target", "cpu|cuda", "what the program runs on (default cpu)"},
+      {"arch", "sm_80|sm_90|sm_100",
+       "of the target cuda: the oldest GPUs that run it (default sm_90)"},
       {"dump-dir", "DIR", "write the module after each stage, numbered"},
       {"locations", "", "print locations with modules"},
       {"verify-each", "", "verify the module after each pass, not only after each stage"},

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Target/Optimize.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -14,7 +15,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -74,29 +74,6 @@ static void setFunctionAttributes(llvm::Module &module, llvm::TargetMachine &mac
   }
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned level) {
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = true;
-  // Unrolling the vectorised loops again makes them slower.
-  tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::OptimizationLevel levels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
-                                      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
-  auto chosen = levels[std::min(level, 3u)];
-  llvm::ModulePassManager passes = level == 0 ? builder.buildO0DefaultPipeline(chosen)
-                                              : builder.buildPerModuleDefaultPipeline(chosen);
-  passes.run(module, modules);
-}
-
 std::unique_ptr<llvm::Module> ulsc::translateForCpu(ModuleOp module, llvm::LLVMContext &context,
                                                     llvm::TargetMachine &machine,
                                                     const CpuOptions &options) {
@@ -108,7 +85,7 @@ std::unique_ptr<llvm::Module> ulsc::translateForCpu(ModuleOp module, llvm::LLVMC
   translated->setTargetTriple(machine.getTargetTriple());
   translated->setDataLayout(machine.createDataLayout());
   setFunctionAttributes(*translated, machine);
-  optimize(*translated, machine, options.level);
+  optimizeModule(*translated, machine, options.level);
   return translated;
 }
 

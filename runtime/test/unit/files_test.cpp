@@ -174,19 +174,20 @@ TEST_F(Files, a_save_that_fails_leaves_the_one_before) {
   LoneCommunicator communicator;
   std::string saves = path("saves");
   std::vector<char> arena(4096), loaded(4096);
+  DirectArenaView view(arena.data()), loadedView(loaded.data());
   long operations = 20;
   for (long number = 1; number <= operations; ++number) {
     failAt(0);
     fs::remove_all(saves);
     for (int64_t step = 1; step <= 2; ++step) {
       std::fill(arena.begin() + 128, arena.begin() + 384, static_cast<char>(step));
-      saveCheckpoint(communicator, manifest, {}, arena.data(), {step, step * 6, 9, 1, {}}, saves);
+      saveCheckpoint(communicator, manifest, {}, view, {step, step * 6, 9, 1, {}}, saves);
     }
     bool hasFailed = false;
     failAt(number);
     try {
       std::fill(arena.begin() + 128, arena.begin() + 384, char(3));
-      saveCheckpoint(communicator, manifest, {}, arena.data(), {3, 18, 9, 1, {}}, saves);
+      saveCheckpoint(communicator, manifest, {}, view, {3, 18, 9, 1, {}}, saves);
     } catch (const Error &) {
       hasFailed = true;
     }
@@ -194,7 +195,7 @@ TEST_F(Files, a_save_that_fails_leaves_the_one_before) {
     failAt(0);
     std::string newest = findCheckpoint(saves);
     std::fill(loaded.begin(), loaded.end(), char(0));
-    RunState state = loadCheckpoint(newest, manifest, {}, loaded.data(), 0, 1);
+    RunState state = loadCheckpoint(newest, manifest, {}, loadedView, 0, 1);
     EXPECT_EQ(newest, saves + "/step-" + std::to_string(state.step));
     EXPECT_GE(state.step, hasFailed ? 2 : 3);
     EXPECT_EQ(state.tokensConsumed, state.step * 6);
@@ -211,12 +212,14 @@ TEST_F(Files, saving_a_step_again_replaces_it) {
   Manifest manifest = parseManifest(smallManifest);
   LoneCommunicator communicator;
   std::vector<char> arena(4096);
+  DirectArenaView view(arena.data());
   for (char fill : {1, 2}) {
     std::fill(arena.begin(), arena.end(), fill);
-    saveCheckpoint(communicator, manifest, {}, arena.data(), {1, 6, 9, 1, {}}, path("s"));
+    saveCheckpoint(communicator, manifest, {}, view, {1, 6, 9, 1, {}}, path("s"));
   }
   std::vector<char> loaded(4096);
-  loadCheckpoint(path("s/step-1"), manifest, {}, loaded.data(), 0, 1);
+  DirectArenaView loadedView(loaded.data());
+  loadCheckpoint(path("s/step-1"), manifest, {}, loadedView, 0, 1);
   EXPECT_EQ(loaded[128], 2);
   EXPECT_EQ(directoryEntries(path("s")), std::vector<std::string>{"step-1"});
 }
@@ -236,7 +239,8 @@ TEST_F(Files, batches_follow_the_file_and_wrap) {
   TokenFile file(path("tokens"), 70000, 3);
   EXPECT_EQ(file.tokens(), 7);
   std::vector<int32_t> arena(1024);
-  copyBatch(file, manifest, {}, 6, reinterpret_cast<char *>(arena.data()));
+  DirectArenaView view(reinterpret_cast<char *>(arena.data()));
+  copyBatch(file, manifest, {}, 6, view);
   EXPECT_EQ(std::vector<int32_t>(arena.begin(), arena.begin() + 6),
             (std::vector<int32_t>{69999, 0, 1, 2, 3, 4}));
   EXPECT_EQ(std::vector<int32_t>(arena.begin() + 16, arena.begin() + 22),
@@ -253,7 +257,8 @@ TEST_F(Files, rows_belong_to_microbatch_and_data_rank) {
   write("tokens", bytes);
   TokenFile file(path("tokens"), 9, 1);
   std::vector<int32_t> arena(1024);
-  copyBatch(file, manifest, {1, 0}, 0, reinterpret_cast<char *>(arena.data()));
+  DirectArenaView view(reinterpret_cast<char *>(arena.data()));
+  copyBatch(file, manifest, {1, 0}, 0, view);
   // r = (m * 2 + 1) * 2 + i
   EXPECT_EQ(std::vector<int32_t>(arena.begin(), arena.begin() + 4),
             (std::vector<int32_t>{2, 3, 6, 7}));

@@ -57,8 +57,8 @@ protected:
       for (int64_t index : expectedPart(split, coordinates))
         memory.push_back(index < 0 ? NAN : float(index));
       FileWriter writer(path(rank));
-      writeRankFile(writer, split.manifest(), coordinates,
-                    reinterpret_cast<const char *>(memory.data()),
+      DirectArenaView view(reinterpret_cast<char *>(memory.data()));
+      writeRankFile(writer, split.manifest(), coordinates, view,
                     [](const StateTensor &) { return true; });
       writer.finish();
     });
@@ -149,12 +149,13 @@ TEST(Slice, every_split_draws_the_same_values) {
     lone.tensor.sharding.assign(split.tensor.shape.size(), {});
     lone.tensor.flat = {};
     std::vector<float> whole(elementCount(lone.tensor.shape));
-    drawInitialValues(lone.manifest(), {}, 5, reinterpret_cast<char *>(whole.data()), 1);
+    DirectArenaView wholeView(reinterpret_cast<char *>(whole.data()));
+    drawInitialValues(lone.manifest(), {}, 5, wholeView, 1);
     forEachRank(split, [&](int64_t, const Shape &coordinates) {
       std::vector<int64_t> expected = expectedPart(split, coordinates);
       std::vector<float> memory(expected.size());
-      drawInitialValues(split.manifest(), coordinates, 5, reinterpret_cast<char *>(memory.data()),
-                        2);
+      DirectArenaView view(reinterpret_cast<char *>(memory.data()));
+      drawInitialValues(split.manifest(), coordinates, 5, view, 2);
       for (size_t i = 0; i < memory.size(); ++i)
         EXPECT_EQ(memory[i], expected[i] < 0 ? 0 : whole[expected[i]]);
     });
@@ -200,7 +201,8 @@ TEST_F(SliceFiles, weights_reach_every_split) {
       forEachRank(split, [&](int64_t, const Shape &coordinates) {
         std::vector<int64_t> expected = expectedPart(split, coordinates);
         std::vector<char> memory(expected.size() * dtypeSize(dtype));
-        loadWeights(path(0), split.manifest(), coordinates, memory.data());
+        DirectArenaView view(memory.data());
+        loadWeights(path(0), split.manifest(), coordinates, view);
         std::vector<float> values(expected.size());
         toFloat(memory.data(), dtype, values.data(), static_cast<int64_t>(values.size()));
         for (size_t i = 0; i < values.size(); ++i) {

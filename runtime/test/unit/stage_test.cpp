@@ -90,7 +90,8 @@ TEST(Stage, a_batch_fills_the_inputs_that_it_reads) {
   TokenFile file(path, 9, 4);
   for (auto [coordinates, first] : {std::pair(Shape{0, 0, 0}, 1), {Shape{1, 0, 0}, 2}}) {
     std::vector<int32_t> arena(32, -7);
-    copyBatch(file, manifest, coordinates, 0, reinterpret_cast<char *>(arena.data()));
+    DirectArenaView view(reinterpret_cast<char *>(arena.data()));
+    copyBatch(file, manifest, coordinates, 0, view);
     std::vector<int32_t> expected(32, -7);
     for (int i = 0; i < 4; ++i)
       expected[16 + i] = first + i;
