@@ -1,7 +1,8 @@
-// What this project uses of cuBLASLt's C interface, in our own words: the runtime finds the functions
-// in the vendor's library when a program starts, the simulated device implements them. Values and
-// layouts equal those of version 13; runtime/simulator/test/vendor_interfaces_test.cpp holds them
-// against the vendor's header where one is installed.
+// What this project uses of cuBLASLt's C interface, in our own words: the runtime finds the
+// functions in the vendor's library when a program starts, the simulated device implements them.
+// Values and layouts equal those of version 13;
+// runtime/simulator/test/libraries/vendor_interfaces_test.cpp holds them against the vendor's
+// header where one is installed.
 #ifndef ULSC_RUNTIME_CUDA_CUBLASLT_API_H
 #define ULSC_RUNTIME_CUDA_CUBLASLT_API_H
 
@@ -53,7 +54,8 @@ enum Transpose : uint32_t { TransposeNo = 0, TransposeYes = 1, TransposeConjugat
 
 enum FillMode : uint32_t { FillLower = 0, FillUpper = 1, FillFull = 2 };
 
-/// Which of a matrix's dimensions is contiguous. Both descriptions use the leading dimension for the other.
+/// Which of a matrix's dimensions is contiguous. Both descriptions use the leading dimension for
+/// the other.
 enum Order : uint32_t { OrderColumn = 0, OrderRow = 1 };
 
 enum PointerMode : uint32_t {
@@ -85,54 +87,54 @@ enum Epilogue : uint32_t {
 };
 
 enum LayoutAttribute : uint32_t {
-  LayoutType = 0,               // uint32_t, DataType
-  LayoutOrder = 1,              // int32_t, Order
-  LayoutRows = 2,               // uint64_t
-  LayoutColumns = 3,            // uint64_t
-  LayoutLeadingDimension = 4,   // int64_t, elements
-  LayoutBatchCount = 5,         // int32_t
-  LayoutBatchStride = 6,        // int64_t, elements
-  LayoutPlaneOffset = 7,        // int64_t, bytes; complex numbers only
-  LayoutBatchMode = 8,          // uint32_t, BatchMode
+  LayoutType = 0,             // uint32_t, DataType
+  LayoutOrder = 1,            // int32_t, Order
+  LayoutRows = 2,             // uint64_t
+  LayoutColumns = 3,          // uint64_t
+  LayoutLeadingDimension = 4, // int64_t, elements
+  LayoutBatchCount = 5,       // int32_t
+  LayoutBatchStride = 6,      // int64_t, elements
+  LayoutPlaneOffset = 7,      // int64_t, bytes; complex numbers only
+  LayoutBatchMode = 8,        // uint32_t, BatchMode
 };
 
 enum MatmulAttribute : uint32_t {
-  MatmulComputeType = 0,        // int32_t
-  MatmulScaleType = 1,          // int32_t, DataType of alpha and beta
-  MatmulPointerMode = 2,        // int32_t
-  MatmulTransposeA = 3,         // int32_t
-  MatmulTransposeB = 4,         // int32_t
-  MatmulTransposeC = 5,         // int32_t
-  MatmulFillMode = 6,           // int32_t
-  MatmulEpilogue = 7,           // uint32_t
-  MatmulBiasPointer = 8,        // void *: bias, or gradient of the bias
-  MatmulBiasBatchStride = 10,   // int64_t, elements
-  MatmulAuxPointer = 11,        // void *: values before the activation
+  MatmulComputeType = 0,          // int32_t
+  MatmulScaleType = 1,            // int32_t, DataType of alpha and beta
+  MatmulPointerMode = 2,          // int32_t
+  MatmulTransposeA = 3,           // int32_t
+  MatmulTransposeB = 4,           // int32_t
+  MatmulTransposeC = 5,           // int32_t
+  MatmulFillMode = 6,             // int32_t
+  MatmulEpilogue = 7,             // uint32_t
+  MatmulBiasPointer = 8,          // void *: bias, or gradient of the bias
+  MatmulBiasBatchStride = 10,     // int64_t, elements
+  MatmulAuxPointer = 11,          // void *: values before the activation
   MatmulAuxLeadingDimension = 12, // int64_t, elements
-  MatmulAuxBatchStride = 13,    // int64_t, elements
-  MatmulAlphaBatchStride = 14,  // int64_t
-  MatmulSmCountTarget = 15,     // int32_t
-  MatmulScaleA = 17,            // device pointers of scales, 8-bit types only
+  MatmulAuxBatchStride = 13,      // int64_t, elements
+  MatmulAlphaBatchStride = 14,    // int64_t
+  MatmulSmCountTarget = 15,       // int32_t
+  MatmulScaleA = 17,              // device pointers of scales, 8-bit types only
   MatmulScaleB = 18,
   MatmulScaleC = 19,
   MatmulScaleD = 20,
   MatmulAmaxD = 21,
-  MatmulAuxType = 22,           // int32_t, DataType or -1
+  MatmulAuxType = 22, // int32_t, DataType or -1
   MatmulAuxScale = 23,
   MatmulAuxAmax = 24,
-  MatmulFastAccumulation = 25,  // int8_t
-  MatmulBiasType = 26,          // int32_t, DataType or -1
+  MatmulFastAccumulation = 25, // int8_t
+  MatmulBiasType = 26,         // int32_t, DataType or -1
 };
 
 enum PreferenceAttribute : uint32_t {
-  PreferenceSearchMode = 0,     // uint32_t
-  PreferenceMaxWorkspace = 1,   // uint64_t, bytes
-  PreferenceReductionMask = 3,  // uint32_t
-  PreferenceAlignmentA = 5,     // uint32_t, bytes
+  PreferenceSearchMode = 0,    // uint32_t
+  PreferenceMaxWorkspace = 1,  // uint64_t, bytes
+  PreferenceReductionMask = 3, // uint32_t
+  PreferenceAlignmentA = 5,    // uint32_t, bytes
   PreferenceAlignmentB = 6,
   PreferenceAlignmentC = 7,
   PreferenceAlignmentD = 8,
-  PreferenceMaxWaves = 9,       // float
+  PreferenceMaxWaves = 9,            // float
   PreferenceImplementationMask = 12, // uint64_t
 };
 

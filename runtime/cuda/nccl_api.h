@@ -1,7 +1,7 @@
-// What this project uses of NCCL's C interface, in our own words: the runtime finds the functions in
-// the vendor's library when a program starts, the simulated device implements them. Values and layouts
-// equal those of version 2.28; runtime/simulator/test/vendor_interfaces_test.cpp holds them against
-// the vendor's header where one is installed.
+// What this project uses of NCCL's C interface, in our own words: the runtime finds the functions
+// in the vendor's library when a program starts, the simulated device implements them. Values and
+// layouts equal those of version 2.28; runtime/simulator/test/libraries/vendor_interfaces_test.cpp
+// holds them against the vendor's header where one is installed.
 #ifndef ULSC_RUNTIME_CUDA_NCCL_API_H
 #define ULSC_RUNTIME_CUDA_NCCL_API_H
 
@@ -53,7 +53,8 @@ inline constexpr int splitNoColor = -1;
 inline constexpr int undefinedInt = INT_MIN;
 inline constexpr unsigned configMagic = 0xcafebeef;
 
-/// What the ranks of a communicator agree on before they meet; rank 0 makes it, the program spreads it.
+/// What the ranks of a communicator agree on before they meet; rank 0 makes it, the program spreads
+/// it.
 struct UniqueId {
   char internal[128];
 };

@@ -114,8 +114,7 @@ Outcome requirementsOf(const Algorithm *algorithm, const Problem &p, const Opera
     requirements.alignment =
         choose(p, {alignmentOfPointer(operands.a), alignmentOfPointer(operands.b),
                    alignmentOfPointer(operands.c), alignmentOfPointer(operands.d)});
-    requirements.workspaceBytes =
-        operands.workspace ? workspaceFor(p, operands.workspaceBytes) : 0;
+    requirements.workspaceBytes = operands.workspace ? workspaceFor(p, operands.workspaceBytes) : 0;
     return {};
   }
   Contents contents;
@@ -148,11 +147,11 @@ Outcome checkOperands(const Problem &p, const Requirements &requirements,
   if (operands.c == operands.d && !(p.c == p.d))
     return invalid("C and D are one pointer with different layouts");
   if (operands.workspaceBytes < requirements.workspaceBytes)
-    return invalid(text("the workspace has ", operands.workspaceBytes, " bytes, the algorithm needs ",
-                        requirements.workspaceBytes));
+    return invalid(text("the workspace has ", operands.workspaceBytes,
+                        " bytes, the algorithm needs ", requirements.workspaceBytes));
   if (requirements.workspaceBytes && !operands.workspace)
-    return invalid(text("the workspace is null, the algorithm needs ", requirements.workspaceBytes,
-                        " bytes"));
+    return invalid(
+        text("the workspace is null, the algorithm needs ", requirements.workspaceBytes, " bytes"));
   if (reinterpret_cast<uintptr_t>(operands.workspace) % 256)
     return invalid("the workspace isn't aligned to 256 bytes");
   return {};

@@ -81,7 +81,9 @@ LiveObjects<PreferenceState> &preferences() { return live<PreferenceState>("pref
 
 cublaslt::Handle createHandle() { return static_cast<cublaslt::Handle>(handles().create({})); }
 bool isHandle(cublaslt::Handle handle) { return handle && handles().has(handle); }
-bool destroyHandle(cublaslt::Handle handle) { return isHandle(handle) && handles().destroy(handle); }
+bool destroyHandle(cublaslt::Handle handle) {
+  return isHandle(handle) && handles().destroy(handle);
+}
 
 cublaslt::MatrixLayout createLayout(const LayoutState &state) {
   return static_cast<cublaslt::MatrixLayout>(layouts().create(state));

@@ -42,9 +42,9 @@ std::vector<Use> writesOf(const Problem &p, const Operands &operands,
       overlap = "the aux matrix";
   }
   if (p.epilogue.writesBias())
-    uses.push_back({"the bias gradient", rangesOfVectors(p.matmul.bias, p.biasLength, p.batch,
-                                                         p.matmul.biasBatchStride,
-                                                         p.d.elementBytes())});
+    uses.push_back(
+        {"the bias gradient", rangesOfVectors(p.matmul.bias, p.biasLength, p.batch,
+                                              p.matmul.biasBatchStride, p.d.elementBytes())});
   if (requirements.workspaceBytes)
     uses.push_back({"the workspace",
                     {{operands.workspace, static_cast<int64_t>(requirements.workspaceBytes)}}});

@@ -19,8 +19,7 @@ bool normalise(std::vector<Range> &ranges) {
   for (size_t i = 1; i < ranges.size(); ++i) {
     overlaps |= bytesOf(ranges[i]) < endOf(ranges[last]);
     if (bytesOf(ranges[i]) <= endOf(ranges[last]))
-      ranges[last].bytes =
-          std::max(endOf(ranges[last]), endOf(ranges[i])) - bytesOf(ranges[last]);
+      ranges[last].bytes = std::max(endOf(ranges[last]), endOf(ranges[i])) - bytesOf(ranges[last]);
     else
       ranges[++last] = ranges[i];
   }

@@ -9,8 +9,8 @@
 
 namespace ulsc::simulator {
 
-/// The ranges of a batch of matrices, ascending, touching ones merged. `overlaps`, where given, says
-/// whether some byte belongs to two elements.
+/// The ranges of a batch of matrices, ascending, touching ones merged. `overlaps`, where given,
+/// says whether some byte belongs to two elements.
 std::vector<Range> rangesOf(const Matrix &matrix, const void *pointer, bool *overlaps = nullptr);
 
 /// The same for `length` elements per batch entry, `stride` apart.

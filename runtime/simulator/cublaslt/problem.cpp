@@ -56,8 +56,8 @@ Outcome checkTypes(const MatmulState &matmul, const Problem &p) {
   if (p.c.type != p.d.type)
     return notSupported(text("C is ", typeName(p.c.type), " and D ", typeName(p.d.type)));
   if (p.d.type != p.a.type && p.d.type != TypeF32)
-    return notSupported(text("D is ", typeName(p.d.type), " where A and B are ",
-                             typeName(p.a.type), ": it may be that or f32"));
+    return notSupported(text("D is ", typeName(p.d.type), " where A and B are ", typeName(p.a.type),
+                             ": it may be that or f32"));
   if (matmul.compute == Compute32FFastTF32 && p.a.type != TypeF32)
     return notSupported(text("TF32 products take f32, not ", typeName(p.a.type)));
   return {};
@@ -86,8 +86,8 @@ Outcome checkShapes(Problem &p) {
   p.batch = p.d.batch;
   for (auto [name, matrix] : {std::pair("A", &p.a), std::pair("B", &p.b), std::pair("C", &p.c)})
     if (matrix->batch != p.batch)
-      return invalid(text("the batch count of ", name, " is ", matrix->batch, ", that of D ",
-                          p.batch));
+      return invalid(
+          text("the batch count of ", name, " is ", matrix->batch, ", that of D ", p.batch));
   return {};
 }
 
@@ -131,8 +131,8 @@ Outcome checkBias(const MatmulState &matmul, Problem &p) {
   if (!matmul.bias)
     return invalid("the epilogue needs CUBLASLT_MATMUL_DESC_BIAS_POINTER, which is null");
   if (matmul.biasType != -1 && matmul.biasType != static_cast<int32_t>(p.d.type))
-    return notSupported(text("the bias is ", typeName(matmul.biasType), " where D is ",
-                             typeName(p.d.type)));
+    return notSupported(
+        text("the bias is ", typeName(matmul.biasType), " where D is ", typeName(p.d.type)));
   if (reinterpret_cast<uintptr_t>(matmul.bias) % p.d.elementBytes())
     return invalid(text("the bias pointer isn't a multiple of ", p.d.elementBytes()));
   if (p.batch > 1 && p.epilogue.writesBias() && matmul.biasBatchStride < p.biasLength)
@@ -145,8 +145,8 @@ Outcome checkAux(const MatmulState &matmul, Problem &p) {
   if (!matmul.aux)
     return invalid("the epilogue needs CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, which is null");
   if (matmul.auxType != -1 && matmul.auxType != static_cast<int32_t>(p.d.type))
-    return notSupported(text("the aux matrix is ", typeName(matmul.auxType), " where D is ",
-                             typeName(p.d.type)));
+    return notSupported(
+        text("the aux matrix is ", typeName(matmul.auxType), " where D is ", typeName(p.d.type)));
   if (matmul.auxLeadingDimension < p.m || matmul.auxLeadingDimension % 8)
     return invalid(text("the leading dimension of the aux matrix is ", matmul.auxLeadingDimension,
                         ": it must be a multiple of 8 and at least ", p.m));

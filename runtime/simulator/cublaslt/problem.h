@@ -27,8 +27,8 @@ struct EpilogueSteps {
   bool addsBias = false;
   bool storesAux = false; ///< the value before the activation
   bool isRelu = false, isGelu = false;
-  bool isGeluGradient = false;     ///< multiplies by the activation's slope at the aux value
-  bool storesBiasGradient = false; ///< sums of D's rows
+  bool isGeluGradient = false;       ///< multiplies by the activation's slope at the aux value
+  bool storesBiasGradient = false;   ///< sums of D's rows
   bool sumsA = false, sumsB = false; ///< sums of op(A)'s rows, op(B)'s columns, over k
 
   bool readsAux() const { return isGeluGradient; }

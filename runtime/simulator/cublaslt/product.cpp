@@ -84,20 +84,18 @@ void multiplyOne(const Problem &p, const FloatMatrix &a, const FloatMatrix &b, f
   char transposeA = p.transposeA == p.a.isRowMajor ? 'T' : 'N';
   char transposeB = p.transposeB == p.b.isRowMajor ? 'T' : 'N';
   OneThread oneThread;
-  dnnl_status_t status =
-      dnnl_sgemm(transposeA, transposeB, p.m, p.n, p.k, 1, a.data, a.leadingDimension, b.data,
-                 b.leadingDimension, 0, result, p.n);
+  dnnl_status_t status = dnnl_sgemm(transposeA, transposeB, p.m, p.n, p.k, 1, a.data,
+                                    a.leadingDimension, b.data, b.leadingDimension, 0, result, p.n);
   if (status != dnnl_success)
-    endUnsupported(text("this product in oneDNN (dnnl_sgemm returns ", static_cast<int>(status), ")"),
-                   "a product that oneDNN multiplies");
+    endUnsupported(
+        text("this product in oneDNN (dnnl_sgemm returns ", static_cast<int>(status), ")"),
+        "a product that oneDNN multiplies");
 }
 
 constexpr float geluSlope = 0.7978845608028654f; // sqrt(2 / pi)
 constexpr float geluCubic = 0.044715f;
 
-float gelu(float x) {
-  return 0.5f * x * (1 + std::tanh(geluSlope * (x + geluCubic * x * x * x)));
-}
+float gelu(float x) { return 0.5f * x * (1 + std::tanh(geluSlope * (x + geluCubic * x * x * x))); }
 
 float geluGradient(float x) {
   float t = std::tanh(geluSlope * (x + geluCubic * x * x * x));

@@ -28,8 +28,8 @@ inline Outcome notSupported(std::string reason) {
 /// log and for ulsc_simulator_cublaslt_refusal().
 cublaslt::Status answer(const char *function, const Outcome &outcome);
 
-/// Ends the process: the vendor's library may do this, the simulated one doesn't. `option` names the
-/// option and its value.
+/// Ends the process: the vendor's library may do this, the simulated one doesn't. `option` names
+/// the option and its value.
 [[noreturn]] void endUnsupported(const std::string &option, const std::string &legal);
 
 /// "CUBLAS_STATUS_INVALID_VALUE"; null for a number that is none.

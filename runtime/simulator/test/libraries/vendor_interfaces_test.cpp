@@ -12,15 +12,15 @@ namespace {
 
 template <typename Ours, typename Theirs>
 constexpr bool same(Ours ours, Theirs theirs) {
-  return sizeof(Ours) == sizeof(Theirs) && static_cast<int64_t>(ours) == static_cast<int64_t>(theirs);
+  return sizeof(Ours) == sizeof(Theirs) &&
+         static_cast<int64_t>(ours) == static_cast<int64_t>(theirs);
 }
 
 // A parameter or result passes the same way: equal size and alignment, both pointers or neither.
 template <typename Ours, typename Theirs>
-constexpr bool passesAlike =
-    std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-    std::is_class_v<Ours> == std::is_class_v<Theirs> && sizeof(Ours) == sizeof(Theirs) &&
-    alignof(Ours) == alignof(Theirs);
+constexpr bool passesAlike = std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
+                             std::is_class_v<Ours> == std::is_class_v<Theirs> &&
+                             sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
 
 template <typename Ours, typename Theirs>
 struct SignaturesAgree : std::false_type {};
