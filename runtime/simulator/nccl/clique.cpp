@@ -22,11 +22,18 @@ namespace {
 
 const char *const prefix = "ulsc-nccl-";
 
-/// Segments whose id this process has given out: held open, and so locked, until it joins.
-std::map<std::string, int> &givenOut() {
-  static auto *files = new std::map<std::string, int>;
-  return *files;
-}
+/// Segments whose id this process has given out: held open, and so locked, until it joins. Those
+/// that are left when it ends will never be complete.
+struct GivenOut {
+  std::map<std::string, int> files;
+  int process = getpid();
+  ~GivenOut() {
+    if (process == getpid()) // not in a child that was forked
+      for (auto &[name, file] : files)
+        shm_unlink(("/" + name).c_str());
+  }
+};
+GivenOut givenOut;
 std::mutex givenOutMutex;
 
 [[noreturn]] void reportSystem(const std::string &what) {
@@ -78,7 +85,7 @@ std::string Clique::createSegment() {
   if (file < 0)
     reportSystem("can't make shared memory");
   std::lock_guard<std::mutex> lock(givenOutMutex);
-  givenOut()[name] = file;
+  givenOut.files[name] = file;
   return name;
 }
 
@@ -100,9 +107,9 @@ bool Clique::join(const std::string &name, int rankCount, int rankIndex, bool is
   shared = static_cast<SharedState *>(memory);
   takePlace();
   std::lock_guard<std::mutex> lock(givenOutMutex);
-  if (auto found = givenOut().find(name); found != givenOut().end()) {
+  if (auto found = givenOut.files.find(name); found != givenOut.files.end()) {
     close(found->second);
-    givenOut().erase(found);
+    givenOut.files.erase(found);
   }
   return true;
 }

@@ -4,6 +4,8 @@
 #include "simulator/core/report.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 
 namespace ulsc::simulator {
 
@@ -117,6 +119,13 @@ void checkGone(const Communicator &communicator) {
 } // namespace
 
 void checkWaits() {
+  // Called up to thousands of times a second, and asks /proc.
+  static std::atomic<int64_t> lastCheck{0};
+  auto now = std::chrono::steady_clock::now().time_since_epoch();
+  int64_t milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  if (milliseconds - lastCheck < 10)
+    return;
+  lastCheck = milliseconds;
   NcclLock lock(ncclMutex());
   for (auto &communicator : communicators()) {
     if (communicator->isAborted || !communicator->hasPending())
