@@ -1,0 +1,491 @@
+// Places of registers, constants, special registers and variables, and the walk over a kernel's
+// statements.
+#include "simulator/ptx/decoder.h"
+
+#include "simulator/ptx/warp.h"
+
+#include <algorithm>
+
+namespace ulsc::simulator::ptx {
+
+namespace {
+
+constexpr uint32_t placeAlign = 64; // a cache line
+
+uint32_t placeBytes(Type type) { return type == Type::Pred ? 4 : warpLanes * bytesOf(type); }
+
+} // namespace
+
+Decoder::Decoder(const Module &module, const std::map<std::string, Symbol> &globals, Kernel &kernel)
+    : module(module), globals(globals), kernel(kernel) {}
+
+Place Decoder::scratch(uint32_t bytes) {
+  Place result = kernel.registerBytes;
+  uint64_t end = uint64_t(result) + (bytes + placeAlign - 1) / placeAlign * placeAlign;
+  if (end > (64u << 20))
+    refuse(current().line, "'", kernel.name, "' has too many registers to simulate");
+  kernel.registerBytes = uint32_t(end);
+  return result;
+}
+
+const std::pair<Type, Place> &Decoder::find(const std::string &name, uint32_t line) const {
+  auto found = registers.find(name);
+  if (found == registers.end())
+    refuse(line, "register '", name, "' is not declared");
+  return found->second;
+}
+
+Place Decoder::constant(uint64_t bits, uint32_t bytes) {
+  if (bytes < 8)
+    bits &= (uint64_t(1) << (bytes * 8)) - 1;
+  auto [found, isNew] = constants.try_emplace({bits, bytes}, 0);
+  if (!isNew)
+    return found->second;
+  auto offset = uint32_t(kernel.constants.size());
+  kernel.constants.resize(offset + (warpLanes * bytes + placeAlign - 1) / placeAlign * placeAlign);
+  for (uint32_t lane = 0; lane < warpLanes; ++lane)
+    std::memcpy(kernel.constants.data() + offset + lane * bytes, &bits, bytes);
+  return found->second = offset | constantPlace;
+}
+
+namespace {
+
+/// The bits of an immediate for a type. A floating-point literal of 32 bits may stand for any
+/// 32-bit type; one of 64 bits is converted where an f32 is wanted.
+uint64_t immediateBits(const Operand &operand, Type type, uint32_t line) {
+  if (operand.kind == Operand::Integer) {
+    if (type == Type::F32 || type == Type::F64)
+      refuse(line, "an integer where a ", nameOf(type), " is needed");
+    return operand.value;
+  }
+  if (operand.kind == Operand::Float32) {
+    if (bytesOf(type) == 8 && type != Type::F64)
+      refuse(line, "a 32-bit floating-point literal where a ", nameOf(type), " is needed");
+    if (type == Type::F64)
+      return bitsAs<uint64_t>(double(bitsAs<float>(uint32_t(operand.value))));
+    return operand.value;
+  }
+  auto value = bitsAs<double>(operand.value);
+  if (type == Type::F32)
+    return bitsAs<uint32_t>(float(value));
+  if (bytesOf(type) != 8)
+    refuse(line, "a 64-bit floating-point literal where a ", nameOf(type), " is needed");
+  return operand.value;
+}
+
+bool isImmediate(const Operand &operand) {
+  return operand.kind == Operand::Integer || operand.kind == Operand::Float32 ||
+         operand.kind == Operand::Float64;
+}
+
+} // namespace
+
+Place Decoder::wideSource(const Operand &operand, Type type, uint32_t line, uint32_t &bytes) {
+  bytes = bytesOf(type);
+  if (operand.isNegated)
+    refuse(line, "'!' before an operand that is no predicate");
+  if (isImmediate(operand)) {
+    bytes = std::max(bytes, 2u);
+    return constant(immediateBits(operand, type, line), bytes);
+  }
+  if (operand.kind == Operand::Register) {
+    if (auto found = registers.find(operand.name); found != registers.end()) {
+      auto [declared, place] = found->second;
+      if (declared == Type::Pred || bytesOf(declared) < bytes)
+        refuse(line, "register '", operand.name, "' of type .", nameOf(declared), " where a .",
+               nameOf(type), " is needed");
+      bytes = bytesOf(declared);
+      return place;
+    }
+    return special(operand.name, bytes, line);
+  }
+  if (operand.kind == Operand::Symbol) {
+    if (bytes != 8 && bytes != 4)
+      refuse(line, "the address of '", operand.name, "' as a .", nameOf(type));
+    Symbol found = symbol(operand.name, line);
+    return constant(found.address + uint64_t(operand.offset), bytes);
+  }
+  refuse(line, "an operand of this kind is not legal here");
+}
+
+Place Decoder::source(const Operand &operand, Type type, uint32_t line) {
+  uint32_t bytes = 0;
+  if (type == Type::Pred)
+    return predicate(operand, line);
+  Place result = wideSource(operand, type, line, bytes);
+  if (bytes != bytesOf(type) && operand.kind == Operand::Register)
+    refuse(line, "register '", operand.name, "' has ", bytes, " bytes where a .", nameOf(type),
+           " is needed");
+  return result;
+}
+
+Place Decoder::wideDestination(const Operand &operand, Type type, uint32_t line, uint32_t &bytes) {
+  if (operand.kind == Operand::Sink) {
+    bytes = std::max(bytesOf(type), 2u);
+    return scratch(warpLanes * bytes);
+  }
+  if (operand.kind != Operand::Register || operand.isNegated)
+    refuse(line, "the result must be a register");
+  auto [declared, place] = find(operand.name, line);
+  bytes = bytesOf(declared);
+  if (declared == Type::Pred || bytes < bytesOf(type))
+    refuse(line, "register '", operand.name, "' of type .", nameOf(declared), " where a .",
+           nameOf(type), " is needed");
+  return place;
+}
+
+Place Decoder::destination(const Operand &operand, Type type, uint32_t line) {
+  if (type == Type::Pred)
+    return predicate(operand, line);
+  uint32_t bytes = 0;
+  Place result = wideDestination(operand, type, line, bytes);
+  if (bytes != bytesOf(type))
+    refuse(line, "register '", operand.name, "' has ", bytes, " bytes where a .", nameOf(type),
+           " is needed");
+  return result;
+}
+
+Place Decoder::predicate(const Operand &operand, uint32_t line) {
+  if (operand.kind == Operand::Integer)
+    return constant(operand.value ? ~uint64_t(0) : 0, 4);
+  if (operand.kind == Operand::Sink)
+    return scratch(4);
+  if (operand.kind != Operand::Register)
+    refuse(line, "a predicate is needed");
+  auto [declared, place] = find(operand.name, line);
+  if (declared != Type::Pred)
+    refuse(line, "register '", operand.name, "' is no predicate");
+  return place;
+}
+
+void Decoder::predicates(const Operand &operand, Instruction &instruction) {
+  Operand first = operand;
+  first.elements.clear();
+  instruction.result = predicate(first, instruction.line);
+  if (!operand.elements.empty())
+    instruction.second = predicate(operand.elements[0], instruction.line);
+}
+
+Symbol Decoder::symbol(const std::string &name, uint32_t line) const {
+  if (auto found = symbols.find(name); found != symbols.end())
+    return found->second;
+  if (auto found = globals.find(name); found != globals.end())
+    return found->second;
+  refuse(line, "'", name, "' is no variable that is known here");
+}
+
+bool Decoder::hasSymbol(const std::string &name) const {
+  return symbols.count(name) || globals.count(name);
+}
+
+const Operand &Decoder::operand(const Statement &statement, size_t index) {
+  if (index >= statement.operands.size())
+    refuse(statement.line, "'", statement.opcode, "' has too few operands");
+  return statement.operands[index];
+}
+
+void Decoder::expectOperands(const Statement &statement, size_t count) {
+  if (statement.operands.size() != count)
+    refuse(statement.line, "'", statement.opcode, "' has ", statement.operands.size(),
+           " operands instead of ", count);
+}
+
+void Decoder::address(const Operand &operand, Instruction &instruction) {
+  if (operand.kind != Operand::Address)
+    refuse(instruction.line, "an address in brackets is needed");
+  instruction.offset = operand.offset;
+  if (operand.name.empty()) {
+    instruction.source[0] = constant(0, 8);
+    return;
+  }
+  if (!operand.isRegisterBase) {
+    Symbol found = symbol(operand.name, instruction.line);
+    if (instruction.space == Space::Param)
+      instruction.space = found.space; // parameters of functions lie in local memory
+    else if (instruction.space == Space::Generic && found.space == Space::Shared)
+      found.address += sharedWindow;
+    else if (instruction.space == Space::Generic && found.space == Space::Local)
+      found.address += localWindow;
+    else if (instruction.space != Space::Generic && instruction.space != found.space)
+      refuse(instruction.line, "'", operand.name, "' is in another space");
+    instruction.source[0] = constant(found.address, 8);
+    return;
+  }
+  if (instruction.space == Space::Param && !current().isEntry)
+    refuse(instruction.line, "parameters of functions by address are not simulated");
+  auto [declared, place] = find(operand.name, instruction.line);
+  if (declared == Type::Pred || bytesOf(declared) < 4)
+    refuse(instruction.line, "register '", operand.name, "' can't be an address");
+  instruction.source[0] = place;
+  instruction.isNegated = bytesOf(declared) == 4; // a 32-bit address, of shared memory
+}
+
+Place Decoder::special(const std::string &name, uint32_t bytes, uint32_t line) {
+  static const std::unordered_map<std::string, Special> names = {
+      {"%tid.x", Special::TidX},
+      {"%tid.y", Special::TidY},
+      {"%tid.z", Special::TidZ},
+      {"%ntid.x", Special::NtidX},
+      {"%ntid.y", Special::NtidY},
+      {"%ntid.z", Special::NtidZ},
+      {"%ctaid.x", Special::CtaidX},
+      {"%ctaid.y", Special::CtaidY},
+      {"%ctaid.z", Special::CtaidZ},
+      {"%nctaid.x", Special::NctaidX},
+      {"%nctaid.y", Special::NctaidY},
+      {"%nctaid.z", Special::NctaidZ},
+      {"%laneid", Special::LaneId},
+      {"%warpid", Special::WarpId},
+      {"%nwarpid", Special::NWarpId},
+      {"%lanemask_eq", Special::LaneMaskEq},
+      {"%lanemask_le", Special::LaneMaskLe},
+      {"%lanemask_lt", Special::LaneMaskLt},
+      {"%lanemask_ge", Special::LaneMaskGe},
+      {"%lanemask_gt", Special::LaneMaskGt},
+      {"%dynamic_smem_size", Special::DynamicShared},
+      {"%total_smem_size", Special::TotalShared},
+      {"%gridid", Special::GridId},
+      {"%smid", Special::SmId},
+      {"%nsmid", Special::NSmId},
+  };
+  auto found = names.find(name);
+  if (found == names.end())
+    refuse(line, "register '", name,
+           "' is neither declared nor a special register that is simulated");
+  auto [place, isNew] = specials.try_emplace({int(found->second), bytes}, 0);
+  if (isNew) {
+    if (bytes != 4 && bytes != 8 && bytes != 2)
+      refuse(line, "special register '", name, "' in ", bytes, " bytes");
+    place->second = scratch(warpLanes * bytes);
+    kernel.specials.push_back({found->second, bytes, place->second});
+  }
+  return place->second;
+}
+
+namespace {
+
+/// A place with exactly the alignment that was asked for: what works only where the linker happened
+/// to place a variable better is found.
+uint64_t placeExactly(uint64_t next, uint64_t align) {
+  align = std::max<uint64_t>(align, 4);
+  uint64_t place = (next + align - 1) / align * align;
+  if (place % (2 * align) == 0)
+    place += align;
+  return place;
+}
+
+constexpr uint64_t gap = 16; // between variables, which belongs to none
+
+} // namespace
+
+void Decoder::layOutShared(const Variable &variable) {
+  bool isDynamic = variable.isExtern || variable.isUnsized;
+  symbols[variable.name] = {Space::Shared, 0};
+  if (isDynamic) {
+    kernel.hasDynamicShared = true;
+    dynamicNames.push_back(variable.name);
+    return;
+  }
+  uint64_t place = placeExactly(kernel.sharedExtent + gap, variable.align);
+  if (variable.bytes() > (1u << 20))
+    refuse(variable.line, "'", variable.name, "' has ", variable.bytes(),
+           " bytes of shared memory");
+  kernel.shared.push_back({variable.name, place, variable.bytes()});
+  kernel.sharedExtent = place + variable.bytes();
+  kernel.sharedBytes =
+      uint32_t((kernel.sharedBytes + variable.align - 1) / variable.align * variable.align +
+               variable.bytes());
+  symbols[variable.name].address = place;
+}
+
+void Decoder::layOutLocal(const Function &function, const Variable &variable) {
+  if (variable.isUnsized || variable.bytes() > (1u << 20))
+    refuse(variable.line, "'", variable.name, "' has no size that is simulated");
+  uint64_t place = placeExactly(kernel.localBytes + gap, variable.align);
+  PlacedVariable placed{variable.name, place, variable.bytes()};
+  kernel.local.push_back(placed);
+  kernel.localBytes = uint32_t(place + variable.bytes());
+  if (kernel.localBytes > (4u << 20))
+    refuse(variable.line, "more than 4 MiB of local memory");
+  symbols[variable.name] = {Space::Local, place};
+  if (variable.space == Space::Param)
+    parametersOf[{function.name, variable.name}] = placed;
+}
+
+void Decoder::layOut(const Function &function) {
+  for (const auto &[name, type] : function.registers)
+    registers[name] = {type, scratch(placeBytes(type))};
+  for (const Variable &variable : function.variables)
+    if (variable.space == Space::Shared)
+      layOutShared(variable);
+    else
+      layOutLocal(function, variable);
+  if (!function.isEntry) {
+    for (const auto *list : {&function.parameters, &function.results})
+      for (const Variable &variable : *list)
+        layOutLocal(function, variable);
+    return;
+  }
+  for (const Variable &variable : function.parameters) {
+    uint64_t offset =
+        (kernel.parameterBytes + variable.align - 1) / variable.align * variable.align;
+    if (variable.isUnsized || offset + variable.bytes() > 32764)
+      refuse(variable.line, "parameter '", variable.name,
+             "' doesn't fit into the 32764 bytes of parameters");
+    kernel.parameters.push_back({uint32_t(offset), uint32_t(variable.bytes())});
+    kernel.parameterBytes = uint32_t(offset + variable.bytes());
+    symbols[variable.name] = {Space::Param, offset};
+  }
+}
+
+void Decoder::decode(const Function &entry) {
+  for (const Variable &variable : module.variables)
+    if (variable.space == Space::Shared) {
+      kernel.dynamicSharedAlign = std::max(kernel.dynamicSharedAlign, variable.align);
+      layOutShared(variable);
+    }
+  for (const Function &function : module.functions)
+    for (const Variable &variable : function.variables)
+      if (variable.space == Space::Shared)
+        kernel.dynamicSharedAlign = std::max(kernel.dynamicSharedAlign, variable.align);
+  auto moduleSymbols = symbols;
+  decodeFunction(entry, moduleSymbols);
+  kernel.entry = entries.at(entry.name);
+  placeDynamicShared();
+}
+
+/// Dynamic shared memory comes last; all extern arrays name it. Its place is needed before the end
+/// of the others is known, so it has a range of its own.
+void Decoder::placeDynamicShared() {
+  if (kernel.hasDynamicShared)
+    kernel.shared.push_back(
+        {dynamicNames.front(), dynamicSharedBegin + kernel.dynamicSharedAlign, 0});
+}
+
+void Decoder::decodeFunction(const Function &function,
+                             const std::unordered_map<std::string, Symbol> &outer) {
+  functions.push_back(&function);
+  if (functions.size() > 64)
+    refuse(function.line, "calls more than 64 deep");
+  // Callees first: lanes in them have the lower addresses, and so come back before the others go
+  // on.
+  std::vector<const Function *> callees;
+  for (const Statement &statement : function.body)
+    if (Opcode(statement.opcode, statement.line).name() == "call")
+      callees.push_back(&calledFunction(statement));
+  for (const Function *called : callees) {
+    if (std::find(functions.begin(), functions.end(), called) != functions.end())
+      refuse(called->line, "recursion of '", called->name, "' is not simulated");
+    if (!entries.count(called->name))
+      decodeFunction(*called, outer);
+  }
+  registers.clear();
+  labels.clear();
+  targets.clear();
+  branches.clear();
+  symbols = outer;
+  layOut(function);
+  for (auto &[name, found] : symbols)
+    if (std::find(dynamicNames.begin(), dynamicNames.end(), name) != dynamicNames.end())
+      found = {Space::Shared, dynamicSharedBegin + kernel.dynamicSharedAlign};
+  decodeBody(function);
+  functions.pop_back();
+}
+
+const Function &Decoder::calledFunction(const Statement &statement) const {
+  const Operand &target = operand(statement, 0);
+  const Function *declared = nullptr;
+  for (const Function &each : module.functions)
+    if (each.name == target.name && !each.isEntry) {
+      declared = &each;
+      if (each.hasBody)
+        return each;
+    }
+  if (target.kind != Operand::Symbol)
+    refuse(statement.line, "calls through a pointer are not simulated");
+  refuse(statement.line, "function '", target.name,
+         declared ? "' has no body" : "' is not declared");
+}
+
+void Decoder::decodeBody(const Function &function) {
+  entries[function.name] = uint32_t(kernel.code.size());
+  for (const Statement &statement : function.body)
+    if (!statement.targets.empty())
+      targets[statement.label] = statement.targets;
+  for (const Statement &statement : function.body)
+    decodeStatement(statement);
+  Instruction end; // a body may end without ret
+  end.control = function.isEntry ? Control::Exit : Control::Return;
+  end.line = function.line;
+  kernel.code.push_back(end);
+  if (kernel.code.size() > (1u << 24))
+    refuse(function.line, "more than 16 million instructions");
+  auto resolve = [&](const std::string &label, uint32_t line) {
+    auto found = labels.find(label);
+    if (found == labels.end())
+      refuse(line, "label '", label, "' doesn't exist");
+    return found->second;
+  };
+  for (const auto &[at, label] : branches) {
+    Instruction &branch = kernel.code[at];
+    if (branch.control == Control::Branch) {
+      branch.target = resolve(label, branch.line);
+      continue;
+    }
+    std::vector<uint32_t> table;
+    auto found = targets.find(label);
+    if (found == targets.end())
+      refuse(branch.line, "'", label, "' names no .branchtargets");
+    for (const std::string &each : found->second)
+      table.push_back(resolve(each, branch.line));
+    branch.target = uint32_t(kernel.branchTables.size());
+    kernel.branchTables.push_back(std::move(table));
+  }
+}
+
+void Decoder::decodeStatement(const Statement &statement) {
+  if (!statement.label.empty()) {
+    if (statement.targets.empty() &&
+        !labels.emplace(statement.label, uint32_t(kernel.code.size())).second)
+      refuse(statement.line, "label '", statement.label, "' stands twice");
+    return;
+  }
+  Instruction instruction;
+  instruction.line = statement.line;
+  if (!statement.guard.empty()) {
+    Operand guard;
+    guard.kind = Operand::Register;
+    guard.name = statement.guard;
+    instruction.guard = predicate(guard, statement.line);
+    instruction.isGuardNegated = statement.isGuardNegated;
+  }
+  Opcode opcode(statement.opcode, statement.line);
+  if (isControl(opcode.name())) {
+    decodeControl(statement, opcode, instruction);
+  } else {
+    bool isFloat = false; // any type at all: `cvt` has two and is in no table of floats
+    size_t dot = 0;
+    for (std::string rest = statement.opcode; dot != std::string::npos;) {
+      size_t end = rest.find('.', dot + 1);
+      isFloat |=
+          isFloatType(typeOfName(rest.substr(dot, end == std::string::npos ? end : end - dot)));
+      dot = end == std::string::npos ? end : end + 1;
+    }
+    Decode found = nullptr;
+    if (isFloat)
+      if (auto entry = floatOpcodes().find(opcode.name()); entry != floatOpcodes().end())
+        found = entry->second;
+    for (const DecodeTable *table : {&integerOpcodes(), &bitOpcodes(), &moveOpcodes(),
+                                     &comparisonOpcodes(), &conversionOpcodes(), &memoryOpcodes(),
+                                     &atomicOpcodes(), &asyncCopyOpcodes(), &warpOpcodes()})
+      if (auto entry = table->find(opcode.name()); !found && entry != table->end())
+        found = entry->second;
+    if (!found)
+      refuse(statement.line, "instruction '", statement.opcode, "' is not simulated");
+    found(*this, opcode, statement, instruction);
+  }
+  opcode.finish();
+  kernel.code.push_back(instruction);
+}
+
+} // namespace ulsc::simulator::ptx
