@@ -22,8 +22,9 @@ public:
 
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
-  /// Ranks on this machine.
+  /// Ranks on this machine, and which of them this one is.
   virtual int localRanks() const = 0;
+  virtual int localRank() const = 0;
 
   /// Makes the communicators of the manifest's groups, and its slots, which receive reductions in
   /// the arena's staging.

@@ -25,6 +25,7 @@ public:
     MPI_Comm local;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
     MPI_Comm_size(local, &machineRanks);
+    MPI_Comm_rank(local, &machineRank);
     MPI_Comm_free(&local);
     setAbort(abortAll);
     setMessageRank(worldRank, worldRanks);
@@ -33,6 +34,7 @@ public:
   int rank() const override { return worldRank; }
   int ranks() const override { return worldRanks; }
   int localRanks() const override { return machineRanks; }
+  int localRank() const override { return machineRank; }
 
   void createGroups(const Manifest &manifest, char *arena) override {
     const Mesh &mesh = manifest.mesh;
@@ -131,7 +133,7 @@ private:
       slots.emplace_back(staging + i * share, share);
   }
 
-  int worldRank = 0, worldRanks = 1, machineRanks = 1;
+  int worldRank = 0, worldRanks = 1, machineRanks = 1, machineRank = 0;
   int started = 0;
   std::vector<MpiGroup> groups;
   std::vector<std::string> names;

@@ -2,6 +2,9 @@
 // it.
 #include "core/training.h"
 
+// Programs for the cpu have none.
+extern "C" __attribute__((weak)) const char ulsc_kernels[];
+
 int main(int argc, char **argv) {
-  return ulsc::runtime::runProgram(argc, argv, ulsc_manifest, ulsc_step);
+  return ulsc::runtime::runProgram(argc, argv, {ulsc_manifest, ulsc_kernels, ulsc_step});
 }

@@ -308,6 +308,10 @@ Manifest parseManifest(const char *text) {
     if (schema != "ulsc.manifest/1")
       raise("the program's manifest has schema '", schema,
             "', but this runtime reads 'ulsc.manifest/1'; compile the program again");
+    manifest.target = document.value("target", "cpu");
+    if (manifest.target != "cpu" && manifest.target != "cuda")
+      raise("the program's manifest has target '", manifest.target,
+            "'; this runtime knows cpu and cuda");
     readModel(document, manifest);
     readMeshAndBatch(document, manifest);
     readCommunication(document, manifest);

@@ -76,6 +76,7 @@ inline constexpr const char *stageAxis = "pp";
 
 struct Manifest {
   nlohmann::json document;
+  std::string target = "cpu"; // or "cuda"
   std::string modelName, modelFamily, modelConfig, weightPrefix;
   int64_t parameters = 0, vocabulary = 0;
   std::string dtype, optimizer;

@@ -59,10 +59,10 @@ int finishWith(Communicator &communicator, const Error &error) {
 
 } // namespace
 
-int runProgram(int argc, char **argv, const char *manifestText, StepFunction step) {
+int runProgram(int argc, char **argv, const Program &program) {
   Manifest manifest;
   try {
-    manifest = parseManifest(manifestText);
+    manifest = parseManifest(program.manifest);
   } catch (const Error &error) {
     std::cerr << "error: " << error.what() << std::endl;
     return 1;
@@ -79,9 +79,9 @@ int runProgram(int argc, char **argv, const char *manifestText, StepFunction ste
   std::unique_ptr<Communicator> communicator = createMpiCommunicator(&argc, &argv);
   try {
     onAllRanks(*communicator, [&] { checkRanks(manifest, *communicator); });
-    Training training(manifest, *options, *communicator);
+    Training training(manifest, program, *options, *communicator);
     training.prepare();
-    exitCode = training.run(step);
+    exitCode = training.run();
   } catch (const Error &error) {
     return finishWith(*communicator, error);
   } catch (const std::exception &error) {

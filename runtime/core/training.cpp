@@ -18,12 +18,13 @@
 
 namespace ulsc::runtime {
 
-Training::Training(const Manifest &manifest, const Options &options, Communicator &communicator)
-    : manifest(manifest), options(options), communicator(communicator),
+Training::Training(const Manifest &manifest, const Program &program, const Options &options,
+                   Communicator &communicator)
+    : manifest(manifest), program(program), options(options), communicator(communicator),
       coordinates(manifest.mesh.coordinates(communicator.rank())),
       stage(manifest.stageOf(coordinates)), exposure(manifest, stage) {}
 
-void Training::chooseThreadCount() {
+void Training::createDevice() {
   ThreadCount choice = chooseThreads(options.threads, communicator.localRanks());
   int64_t most = stage.arenaThreads; // the arena holds workspaces for no more
   if (most > 0 && choice.threads > most) {
@@ -34,12 +35,15 @@ void Training::chooseThreadCount() {
     choice.origin += "; at most " + std::to_string(most) + " as compiled";
   }
   threadText = concat(choice.threads, " per rank (", choice.origin, ")");
-  device = createCpuDevice(choice.threads);
+  if (manifest.target == "cuda")
+    device = createCudaDevice(communicator.localRank(), program.kernels, choice.threads);
+  else
+    device = createCpuDevice(choice.threads);
 }
 
 void Training::prepare() {
   onAllRanks(communicator, [&] {
-    chooseThreadCount();
+    createDevice();
     context.arena = device->allocateArena(stage.arenaBytes);
     if (!options.data.empty())
       data = std::make_unique<TokenFile>(options.data, manifest.vocabulary, manifest.batch.seq);
@@ -161,7 +165,7 @@ void Training::fillParameterScales() {
     parameterScales.push_back(static_cast<float>(group.learningRateScale));
     parameterScales.push_back(decays ? static_cast<float>(group.weightDecayScale) : 0.0f);
   }
-  control.parameter_scales = parameterScales.data();
+  control.parameter_scales = device->placeScales(parameterScales);
 }
 
 void Training::prepareStep() {
@@ -207,7 +211,7 @@ void Training::takeLossScale() {
   control.good_steps = control.next_good_steps;
 }
 
-int Training::run(StepFunction stepFunction) {
+int Training::run() {
   installSignalHandlers();
   while (step < options.steps) {
     double begin = secondsNow();
@@ -216,7 +220,7 @@ int Training::run(StepFunction stepFunction) {
     prepareStep();
     double inputSeconds = secondsNow() - begin;
     device->beginStep(control);
-    stepFunction(&context);
+    program.step(&context);
     device->endStep(control);
     if (trace)
       trace->endStep(inputSeconds);

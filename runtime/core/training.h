@@ -18,18 +18,26 @@ namespace ulsc::runtime {
 
 using StepFunction = void (*)(ulsc_context *);
 
+/// What a compiled program exports.
+struct Program {
+  const char *manifest;
+  const char *kernels; // of a device, or null
+  StepFunction step;
+};
+
 /// Everything of one rank. Members that throw do so on all ranks (onAllRanks).
 class Training {
 public:
-  Training(const Manifest &manifest, const Options &options, Communicator &communicator);
+  Training(const Manifest &manifest, const Program &program, const Options &options,
+           Communicator &communicator);
 
   /// Arena, groups, initial state, data: all before the first step.
   void prepare();
   /// Runs to the last step or a stop. Returns the exit code.
-  int run(StepFunction step);
+  int run();
 
 private:
-  void chooseThreadCount();
+  void createDevice();
   void fillControl();
   void fillParameterScales();
   void fillState();
@@ -50,6 +58,7 @@ private:
   bool isFirst() const { return communicator.rank() == 0; }
 
   const Manifest &manifest;
+  Program program;
   const Options &options;
   Communicator &communicator;
   Shape coordinates;
@@ -72,7 +81,7 @@ private:
 };
 
 /// The whole program: what main returns.
-int runProgram(int argc, char **argv, const char *manifestText, StepFunction step);
+int runProgram(int argc, char **argv, const Program &program);
 
 } // namespace ulsc::runtime
 

@@ -6,6 +6,7 @@
 #include "ulsc/RuntimeABI.h"
 
 #include <memory>
+#include <vector>
 
 namespace ulsc::runtime {
 
@@ -21,6 +22,9 @@ public:
   virtual ArenaView &view() = 0;
   /// Where kernels find the control block.
   virtual char *deviceControl(ulsc_control &control) = 0;
+  /// The scales' address for `ulsc_control::parameter_scales`, which only kernels read; `scales`
+  /// stays where it is.
+  virtual const float *placeScales(const std::vector<float> &scales) = 0;
   /// Around a step: what `control` holds goes to the device, and what the step wrote comes back,
   /// when all its work is done.
   virtual void beginStep(const ulsc_control &control) = 0;
@@ -37,6 +41,10 @@ public:
 
 /// The CPU backend; `threads` is the size of the rank's one thread pool.
 std::unique_ptr<Device> createCpuDevice(int threads);
+
+/// The CUDA backend on the GPU of this rank of the machine, with the kernels of `kernels`, PTX.
+/// `threads` are the host's, for what happens around the steps.
+std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads);
 
 } // namespace ulsc::runtime
 

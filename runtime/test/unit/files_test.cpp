@@ -26,6 +26,7 @@ public:
   int rank() const override { return 0; }
   int ranks() const override { return 1; }
   int localRanks() const override { return 1; }
+  int localRank() const override { return 0; }
   void createGroups(const Manifest &, char *) override {}
   void start(const ulsc_collective_desc &, void *const *, void *const *, int) override {}
   void wait(int) override {}

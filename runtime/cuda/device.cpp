@@ -1,0 +1,161 @@
+// The CUDA backend: one process and one GPU per rank, kernels from the program's PTX, GEMMs through
+// cuBLASLt, all on one compute stream.
+#include "core/error.h"
+#include "cuda/arena_view.h"
+#include "cuda/driver.h"
+#include "cuda/gemm.h"
+#include "device/device.h"
+#include "device/thread_pool.h"
+
+#include <cstring>
+#include <vector>
+
+namespace ulsc::runtime {
+
+namespace {
+
+class CudaDevice final : public Device {
+public:
+  CudaDevice(int localRank, const char *kernels, int threadCount)
+      : driver(localRank), threadCount(threadCount) {
+    configureThreads(threadCount);
+    driver.check(driver.cuStreamCreate(&stream, cuda::StreamNonBlocking), "cuStreamCreate");
+    loadKernels(kernels);
+    void *host = nullptr;
+    driver.check(driver.cuMemAllocHost_v2(&host, sizeof(ulsc_control)), "cuMemAllocHost");
+    hostControl = new (host) ulsc_control{};
+    driver.check(driver.cuMemAlloc_v2(&controlBlock, sizeof(ulsc_control)), "cuMemAlloc");
+  }
+
+  char *allocateArena(int64_t bytes) override {
+    requireMemory(bytes);
+    cuda::DevicePointer pointer = 0;
+    driver.check(driver.cuMemAlloc_v2(&pointer, static_cast<size_t>(bytes)), "cuMemAlloc");
+    if (pointer % ULSC_ALIGNMENT != 0)
+      raise("the driver gave memory at ", pointer, ", which is not aligned to ", ULSC_ALIGNMENT,
+            " bytes");
+    driver.check(driver.cuMemsetD8Async(pointer, 0, static_cast<size_t>(bytes), stream),
+                 "cuMemsetD8Async");
+    arenaView = std::make_unique<CudaArenaView>(driver, stream, pointer);
+    return reinterpret_cast<char *>(pointer);
+  }
+
+  ArenaView &view() override { return *arenaView; }
+
+  char *deviceControl(ulsc_control &) override { return reinterpret_cast<char *>(controlBlock); }
+
+  const float *placeScales(const std::vector<float> &scales) override {
+    size_t bytes = scales.size() * sizeof(float);
+    cuda::DevicePointer pointer = 0;
+    if (bytes == 0)
+      return nullptr;
+    driver.check(driver.cuMemAlloc_v2(&pointer, bytes), "cuMemAlloc");
+    driver.check(driver.cuMemcpyHtoDAsync_v2(pointer, scales.data(), bytes, stream),
+                 "cuMemcpyHtoDAsync");
+    driver.check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
+    return reinterpret_cast<const float *>(pointer);
+  }
+
+  void beginStep(const ulsc_control &control) override {
+    arenaView->flush();
+    *hostControl = control;
+    driver.check(
+        driver.cuMemcpyHtoDAsync_v2(controlBlock, hostControl, sizeof(ulsc_control), stream),
+        "cuMemcpyHtoDAsync");
+  }
+
+  void endStep(ulsc_control &control) override {
+    driver.check(
+        driver.cuMemcpyDtoHAsync_v2(hostControl, controlBlock, sizeof(ulsc_control), stream),
+        "cuMemcpyDtoHAsync");
+    driver.check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
+    control = *hostControl;
+  }
+
+  void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t blocks,
+              int64_t threads) override {
+    auto &described = *reinterpret_cast<ulsc_device_kernel *>(kernel);
+    if (!described.function)
+      driver.check(
+          driver.cuModuleGetFunction(reinterpret_cast<cuda::Function *>(&described.function),
+                                     module, described.symbol),
+          described.symbol);
+    // Each argument, the control block first, is 8 bytes; the driver wants their addresses.
+    size_t count = 1 + described.pointers + described.scalars;
+    values.resize(count);
+    parameters.resize(count);
+    values[0] = context->device_control;
+    std::memcpy(values.data() + 1, arguments, (count - 1) * sizeof(void *));
+    for (size_t i = 0; i < count; ++i)
+      parameters[i] = &values[i];
+    driver.check(driver.cuLaunchKernel(static_cast<cuda::Function>(described.function),
+                                       static_cast<unsigned>(blocks), 1, 1,
+                                       static_cast<unsigned>(threads), 1, 1, 0, stream,
+                                       parameters.data(), nullptr),
+                 described.symbol);
+  }
+
+  void gemm(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
+            void *workspace) override {
+    driver.announce(desc.name);
+    products.run(desc, a, b, c, workspace, stream);
+  }
+
+  void copy(void *target, const void *source, int64_t bytes) override {
+    if (target == source)
+      return;
+    driver.check(driver.cuMemcpyDtoDAsync_v2(reinterpret_cast<cuda::DevicePointer>(target),
+                                             reinterpret_cast<cuda::DevicePointer>(source),
+                                             static_cast<size_t>(bytes), stream),
+                 "cuMemcpyDtoDAsync");
+  }
+
+  void fill(void *target, uint32_t value, int32_t elementBytes, int64_t count) override {
+    auto pointer = reinterpret_cast<cuda::DevicePointer>(target);
+    auto elements = static_cast<size_t>(count);
+    cuda::Result result =
+        elementBytes == 1
+            ? driver.cuMemsetD8Async(pointer, static_cast<unsigned char>(value), elements, stream)
+        : elementBytes == 2
+            ? driver.cuMemsetD16Async(pointer, static_cast<unsigned short>(value), elements, stream)
+            : driver.cuMemsetD32Async(pointer, value, elements, stream);
+    driver.check(result, "cuMemset");
+  }
+
+  int threads() const override { return threadCount; }
+
+private:
+  void loadKernels(const char *kernels) {
+    driver.check(driver.cuModuleLoadDataEx(&module, kernels, 0, nullptr, nullptr),
+                 "loading the program's kernels");
+  }
+
+  /// Before anything of the arena is allocated.
+  void requireMemory(int64_t bytes) {
+    size_t free = 0, total = 0;
+    driver.check(driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
+    if (static_cast<size_t>(bytes) > free)
+      raise("the arena takes ", bytes, " bytes, but the GPU has ", free, " free of ", total,
+            "; compile for more devices, a smaller micro-batch or with --recompute");
+  }
+
+  CudaDriver driver;
+  int threadCount;
+  CudaGemm products;
+  cuda::Stream stream = nullptr;
+  cuda::Module module = nullptr;
+  std::unique_ptr<CudaArenaView> arenaView;
+  ulsc_control *hostControl = nullptr; // pinned
+  cuda::DevicePointer controlBlock = 0;
+  std::vector<void *> values, parameters;
+};
+
+} // namespace
+
+std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads) {
+  if (!kernels)
+    raise("the program's manifest has target cuda, but the program has no kernels");
+  return std::make_unique<CudaDevice>(localRank, kernels, threads);
+}
+
+} // namespace ulsc::runtime
