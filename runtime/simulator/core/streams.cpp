@@ -155,6 +155,8 @@ Status enqueue(StreamHandle handle, Operation operation) {
     operation.source = currentSource;
   if (stream->capture)
     return captureOperation(*stream, std::move(operation));
+  if (operation.queued)
+    operation.queued(operation);
   return append(*stream, {QueueItem::Run, std::move(operation), nullptr, {}});
 }
 
