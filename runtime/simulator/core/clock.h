@@ -44,6 +44,8 @@ public:
     return uint32_t(entries.size() - 1);
   }
   const Entry &operator[](uint32_t number) const { return entries[number]; }
+  /// The number of the latest operation.
+  uint32_t size() const { return uint32_t(entries.size() - 1); }
   /// "'softmax' (source layer.3/softmax), operation 12 of stream 3".
   std::string describe(uint32_t number) const;
 

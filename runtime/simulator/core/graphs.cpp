@@ -174,6 +174,12 @@ bool isCapturing(StreamHandle handle) {
   return stream && stream->capture;
 }
 
+bool isCaptureSpoilt(StreamHandle handle) {
+  DeviceLock lock(device().mutex);
+  Stream *stream = resolve(handle);
+  return stream && stream->capture && stream->capture->isSpoilt;
+}
+
 Status refuseInCapture() {
   DeviceLock lock(device().mutex);
   bool found = false;

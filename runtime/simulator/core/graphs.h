@@ -18,6 +18,8 @@ Status beginCapture(StreamHandle stream, CaptureMode mode);
 /// On success `graph` belongs to the caller. On failure it is null and the capture has ended.
 Status endCapture(StreamHandle stream, Graph *&graph);
 bool isCapturing(StreamHandle stream);
+/// Whether a refused call has spoilt the stream's capture.
+bool isCaptureSpoilt(StreamHandle stream);
 /// For calls that are unsafe under a strict capture (allocation, device synchronisation): the
 /// refusal, which spoils running captures, or Success.
 Status refuseInCapture();

@@ -153,4 +153,19 @@ void touchRange(const void *begin, int64_t bytes, bool isWrite) {
   }
 }
 
+uint32_t operationsRun() {
+  DeviceLock lock(device().mutex);
+  return device().log.size();
+}
+
+bool isWrittenSince(const void *begin, int64_t bytes, uint32_t operations) {
+  const AddressSpace &space = addressSpace();
+  uint64_t offset = uint64_t(begin) - space.base;
+  for (uint64_t granule = offset / granuleBytes; granule * granuleBytes < offset + uint64_t(bytes);
+       ++granule)
+    if (space.granules[granule].writer > operations)
+      return true;
+  return false;
+}
+
 } // namespace ulsc::simulator

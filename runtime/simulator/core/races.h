@@ -19,6 +19,11 @@ void touchGranule(uint64_t granule, uint16_t mask, bool isWrite,
 /// The same for any bytes. Does nothing where race detection is off.
 void touchRange(const void *begin, int64_t bytes, bool isWrite);
 
+/// How many operations have run so far.
+uint32_t operationsRun();
+/// Whether an operation after the first `operations` of the log has written one of the bytes.
+bool isWrittenSince(const void *begin, int64_t bytes, uint32_t operations);
+
 /// Whether the running operation has already touched those bytes so that nothing new can be found.
 inline bool isTouched(const Granule &granule, uint32_t operation, uint16_t mask, bool isWrite) {
   return isWrite ? granule.writer == operation && (granule.writeMask & mask) == mask &&
