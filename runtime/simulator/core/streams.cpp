@@ -61,6 +61,8 @@ Status append(Stream &stream, QueueItem item) {
     followLegacy(stream);
   }
   item.host = state.host;
+  if (item.operation.queued)
+    item.operation.queued(item.operation);
   push(stream, std::move(item));
   if (isLegacy) {
     state.legacyPoint = std::make_shared<EventPoint>();
@@ -155,8 +157,6 @@ Status enqueue(StreamHandle handle, Operation operation) {
     operation.source = currentSource;
   if (stream->capture)
     return captureOperation(*stream, std::move(operation));
-  if (operation.queued)
-    operation.queued(operation);
   return append(*stream, {QueueItem::Run, std::move(operation), nullptr, {}});
 }
 
