@@ -89,15 +89,6 @@ const char *kindName(MemoryKind kind) {
           legal});
 }
 
-/// Who declared the byte dead, if somebody did.
-std::string describeForgotten(uint64_t address) {
-  const auto &all = memory().forgotten;
-  for (auto entry = all.rbegin(); entry != all.rend(); ++entry)
-    if (entry->begin <= address && address < entry->end)
-      return "; the buffer there has ended: " + entry->operation;
-  return "";
-}
-
 } // namespace
 
 const AddressSpace &addressSpace() {
@@ -205,6 +196,14 @@ std::string describeAddress(uint64_t address) {
   return out.str();
 }
 
+std::string describeEnd(uint64_t address) {
+  const auto &all = memory().forgotten;
+  for (auto entry = all.rbegin(); entry != all.rend(); ++entry)
+    if (entry->begin <= address && address < entry->end)
+      return "; the buffer there has ended: " + entry->operation;
+  return "";
+}
+
 void checkBounds(const void *begin, int64_t bytes, const char *what) {
   if (bytes <= 0)
     return;
@@ -230,7 +229,7 @@ void checkValues(const void *begin, int64_t bytes, const char *what) {
       continue;
     }
     if (!holdsValues(space.values, offset, 1)) {
-      std::string ended = describeForgotten(space.base + offset);
+      std::string ended = describeEnd(space.base + offset);
       reportAccess("uninitialised", text(what, ", but a byte holds no value", ended).c_str(),
                    uint64_t(begin), bytes, space.base + offset,
                    "reading what has been written, and not after its buffer has ended");

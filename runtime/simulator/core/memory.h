@@ -47,6 +47,8 @@ void checkBounds(const void *begin, int64_t bytes, const char *what);
 void checkValues(const void *begin, int64_t bytes, const char *what);
 void markValues(const void *begin, int64_t bytes);
 void forgetValues(const void *begin, int64_t bytes);
+/// Who declared the byte's buffer dead, to add to a report; empty if nobody did.
+std::string describeEnd(uint64_t address);
 /// Copies bytes with "holds a value" from one place of the device to another.
 void copyWithValues(void *target, const void *source, int64_t bytes);
 

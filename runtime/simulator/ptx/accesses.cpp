@@ -91,7 +91,7 @@ uint8_t *globalAccess(Warp &warp, const Instruction &in, uint32_t lane, uint64_t
                  describeAddress(address), "writes to .global memory");
   uint64_t offset = address - space.base;
   if (kind != AccessKind::Write && !holdsValues(space.values, offset, bytes))
-    reportUninitialised(warp, lane, bytes, describeAddress(address));
+    reportUninitialised(warp, lane, bytes, describeAddress(address) + describeEnd(address));
   if (launch.findsRaces) {
     touchGranules(warp, lane, offset, bytes, isWrite);
     touchCells(warp, lane, space.launchCells, offset, bytes, in.isStrong, isWrite,
