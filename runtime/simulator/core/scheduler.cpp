@@ -24,6 +24,11 @@ std::vector<std::string (*)()> &stallDescriptions() {
   return *result;
 }
 
+std::vector<void (*)()> &idleChecks() {
+  static auto *result = new std::vector<void (*)()>;
+  return *result;
+}
+
 /// When the host last called: a collective must also advance while the host waits elsewhere.
 std::atomic<double> lastHostCall{0};
 
@@ -175,6 +180,8 @@ void runUntil(const std::function<bool()> &isDone) {
         microseconds = 20;
         continue;
       }
+      for (auto *check : idleChecks())
+        check();
       if (waitingSince == 0)
         waitingSince = now();
       if (now() - waitingSince > settings().timeoutSeconds)
@@ -287,6 +294,8 @@ Status elapsedSeconds(double &seconds, EventHandle begin, EventHandle end) {
   seconds = end->point->seconds - begin->point->seconds;
   return Status::Success;
 }
+
+void onIdle(void (*check)()) { idleChecks().push_back(check); }
 
 void onStall(std::string (*describe)()) { stallDescriptions().push_back(describe); }
 

@@ -61,6 +61,8 @@ Status append(Stream &stream, QueueItem item) {
     followLegacy(stream);
   }
   item.host = state.host;
+  if (item.operation.queued)
+    item.operation.queued(item.operation);
   push(stream, std::move(item));
   if (isLegacy) {
     state.legacyPoint = std::make_shared<EventPoint>();

@@ -28,7 +28,7 @@ struct RankState {
       completed;                         ///< records of its log: prefixes of one another
   std::atomic<uint64_t> read[mostRanks]; ///< how far it has read each rank's log
   std::atomic<int32_t> hasFault;
-  char fault[1024]; ///< why it ended, for the others
+  char fault[4096]; ///< the report that ended it, for the others
   std::atomic<uint64_t> splits;
   std::atomic<int32_t> color[2], key[2]; ///< of its latest split and the one before
 };

@@ -17,6 +17,8 @@ thread_local std::string lastError;
 void leaveFault(const Finding &finding) {
   NcclLock lock(ncclMutex());
   std::string fault = finding.kind + ": " + finding.summary;
+  for (const auto &[name, value] : finding.details)
+    fault += text("; ", name, ": ", value);
   for (auto &communicator : communicators()) {
     RankState &own = communicator->clique.own();
     size_t length = std::min(fault.size(), sizeof(own.fault) - 1);

@@ -94,6 +94,15 @@ void checkCircle(const Communicator &communicator) {
   report(finding);
 }
 
+/// Whether one of the ranks that this one waits for is no longer there.
+bool mayMissGone(const Communicator &communicator) {
+  std::vector<int> missing = communicator.missingRanks();
+  return firstDead(communicator.clique, missing) >= 0 ||
+         std::any_of(missing.begin(), missing.end(), [&](int other) {
+           return phaseOf(communicator.clique, other) != RankPhase::Joined;
+         });
+}
+
 void checkGone(const Communicator &communicator) {
   for (int other : communicator.missingRanks()) {
     const RankState &state = communicator.clique.state(other);
@@ -127,21 +136,19 @@ void checkWaits() {
     return;
   lastCheck = milliseconds;
   NcclLock lock(ncclMutex());
-  for (auto &communicator : communicators()) {
-    if (communicator->isAborted || !communicator->hasPending())
-      continue;
-    // Whether a rank is gone is asked first: what it announced before is read afterwards.
-    std::vector<int> missing = communicator->missingRanks();
-    if (missing.empty())
-      continue;
-    bool mayBeGone = firstDead(communicator->clique, missing) >= 0;
-    for (int other : missing)
-      mayBeGone |= phaseOf(communicator->clique, other) != RankPhase::Joined;
+  // Whether ranks are gone is asked first: what they announced before is read and compared
+  // afterwards, on all communicators, before their absence is reported.
+  std::vector<Communicator *> withGone;
+  for (auto &communicator : communicators())
+    if (!communicator->isAborted && communicator->hasPending() && mayMissGone(*communicator))
+      withGone.push_back(communicator.get());
+  for (auto &communicator : communicators())
     communicator->readLogs();
-    checkCircle(*communicator);
-    if (mayBeGone)
-      checkGone(*communicator);
-  }
+  for (auto &communicator : communicators())
+    if (!communicator->isAborted && communicator->hasPending())
+      checkCircle(*communicator);
+  for (Communicator *communicator : withGone)
+    checkGone(*communicator);
 }
 
 std::string describeRanks() {

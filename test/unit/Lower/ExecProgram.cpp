@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ExecProgram.h"
+#include "ExecTarget.h"
 #include "dialects/Exec/ExecDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -23,20 +23,9 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
-#include <algorithm>
 #include <chrono>
 
 using namespace mlir;
-
-static int parts = 1;
-
-static void launch(ulsc_context *context, ulsc_kernel kernel, const char *, void *const *arguments,
-                   int64_t extent, int64_t grain) {
-  int64_t chunks = (extent + grain - 1) / grain;
-  int64_t each = (chunks + parts - 1) / parts;
-  for (int64_t first = 0, thread = 0; first < chunks; first += each, ++thread)
-    kernel(context, arguments, first * grain, std::min(extent, (first + each) * grain), thread);
-}
 
 static void gemmTile(int64_t transposeA, int64_t transposeB, int64_t m, int64_t n, int64_t k,
                      float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
@@ -77,6 +66,7 @@ static void blockEnd(ulsc_context *) {}
 
 struct ExecProgram::Machine {
   std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<ExecTarget> target;
 };
 
 ExecProgram::~ExecProgram() = default;
@@ -100,7 +90,8 @@ ExecProgram::ExecProgram(const std::string &text, int64_t arenaBytes)
     return;
   auto begin = std::chrono::steady_clock::now();
   PassManager passes(&context);
-  ulsc::buildCpuPipeline(passes);
+  machine->target = makeExecTarget();
+  machine->target->buildPipeline(passes);
   if (failed(passes.run(*module)))
     return;
   ulsc::CpuOptions options;
@@ -124,7 +115,6 @@ ExecProgram::ExecProgram(const std::string &text, int64_t arenaBytes)
     symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
                                           llvm::JITSymbolFlags::Exported};
   };
-  define("ulsc_launch", &launch);
   define("ulsc_gemm_tile", &gemmTile);
   define("ulsc_gemm", &gemm);
   define("ulsc_collective_start", &collectiveStart);
@@ -134,17 +124,21 @@ ExecProgram::ExecProgram(const std::string &text, int64_t arenaBytes)
   define("memset", &::memset);
   define("memcpy", &::memcpy);
   define("memmove", &::memmove);
+  for (auto [name, function] : machine->target->getFunctions())
+    define(name, function);
   llvm::cantFail(jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(symbols)));
   llvm::cantFail(
       jit.addIRModule(llvm::orc::ThreadSafeModule(std::move(translated), std::move(llvmContext))));
   step = llvm::cantFail(jit.lookup("ulsc_step")).toPtr<void (*)(ulsc_context *)>();
+  auto kernels = jit.lookup("ulsc_kernels");
+  machine->target->load(kernels ? kernels->toPtr<const char *>() : nullptr);
+  if (!kernels)
+    llvm::consumeError(kernels.takeError());
   compileSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void ExecProgram::run(int threads) {
-  parts = threads;
-  ulsc_context context = {arena.get(), &control};
-  step(&context);
+  machine->target->run(step, arena.get(), bytes, control, threads);
 }
 
 std::string format(std::string text,
