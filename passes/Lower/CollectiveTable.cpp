@@ -78,6 +78,8 @@ int64_t CollectiveTable::addCollective(dist::CollectiveOpInterface collective) {
       builder.getNamedAttr("bytes", builder.getI64IntegerAttr(row.bytes)),
       builder.getNamedAttr("predicted_us", builder.getF64FloatAttr(row.predictedUs)),
   };
+  if (auto send = dyn_cast<dist::SendOp>(collective.getOperation()))
+    entry.push_back(builder.getNamedAttr("peer", builder.getI64IntegerAttr(send.getPeer())));
   if (Attribute exposed = collective->getAttr(kPredictedExposedAttrName))
     entry.push_back(builder.getNamedAttr("predicted_exposed_us", exposed));
   collectives.push_back(builder.getDictionaryAttr(entry));

@@ -2,8 +2,7 @@
 #ifndef ULSC_RUNTIME_COMM_COMMUNICATOR_H
 #define ULSC_RUNTIME_COMM_COMMUNICATOR_H
 
-#include "core/manifest.h"
-#include "ulsc/RuntimeABI.h"
+#include "comm/collectives.h"
 
 #include <functional>
 #include <memory>
@@ -12,10 +11,7 @@
 
 namespace ulsc::runtime {
 
-/// The collectives of a step are started in slots in one order on all ranks of a group, and waited
-/// for in one order; ranks may mix starts and waits in their own ways. Sends and receives keep only
-/// the order of their starts. The rest serves what happens around the steps, on all ranks of the
-/// job.
+/// What happens around the steps, on all ranks of the job.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -26,14 +22,8 @@ public:
   virtual int localRanks() const = 0;
   virtual int localRank() const = 0;
 
-  /// Makes the communicators of the manifest's groups, and its slots, which receive reductions in
-  /// the arena's staging.
-  virtual void createGroups(const Manifest &manifest, char *arena) = 0;
-  virtual void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
-                     int slot) = 0;
-  virtual void wait(int slot) = 0;
-  /// Lets started collectives advance. Cheap when there are none.
-  virtual void progress() = 0;
+  /// Those of steps on this communicator's own backend, whose buffers the host can address.
+  virtual Collectives &collectives() = 0;
 
   virtual void barrier() = 0;
   virtual int64_t minimum(int64_t value) = 0;

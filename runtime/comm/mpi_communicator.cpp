@@ -11,7 +11,7 @@ namespace {
 
 void abortAll(int exitCode) { MPI_Abort(MPI_COMM_WORLD, exitCode); }
 
-class MpiCommunicator final : public Communicator {
+class MpiCommunicator final : public Communicator, public Collectives {
 public:
   MpiCommunicator(int *argc, char ***argv) {
     // A lone process needs no daemon beside it, which takes half a second to start.
@@ -35,6 +35,7 @@ public:
   int ranks() const override { return worldRanks; }
   int localRanks() const override { return machineRanks; }
   int localRank() const override { return machineRank; }
+  Collectives &collectives() override { return *this; }
 
   void createGroups(const Manifest &manifest, char *arena) override {
     const Mesh &mesh = manifest.mesh;

@@ -17,8 +17,8 @@ const char *ulsc::runtime::collectiveKindName(int kind) {
 // MPI moves data only inside its own calls, so kernels and GEMMs give it a look at what is under
 // way.
 static void advanceCommunication(Context &context) {
-  if (context.communicator)
-    context.communicator->progress();
+  if (context.collectives)
+    context.collectives->progress();
 }
 
 void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name,
@@ -51,7 +51,7 @@ void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *de
   Context &rank = full(context);
   double begin = secondsNow();
   TraceScope scope(rank.trace, TraceEvent::Start, nullptr, desc, slot);
-  rank.communicator->start(*desc, inputs, outputs, slot);
+  rank.collectives->start(*desc, inputs, outputs, slot);
   rank.exposure->addStart(*desc, slot, secondsNow() - begin);
 }
 
@@ -59,7 +59,7 @@ void ulsc_collective_wait(ulsc_context *context, int32_t slot) {
   Context &rank = full(context);
   double begin = secondsNow();
   TraceScope scope(rank.trace, TraceEvent::Wait, nullptr, nullptr, slot);
-  rank.communicator->wait(slot);
+  rank.collectives->wait(slot);
   rank.exposure->addWait(slot, secondsNow() - begin);
 }
 

@@ -15,7 +15,7 @@ constexpr int collectiveKinds = ULSC_RECEIVE + 1;
 
 struct Context : ulsc_context {
   Device *device = nullptr;
-  Communicator *communicator = nullptr;
+  Collectives *collectives = nullptr;
   Exposure *exposure = nullptr;
   Trace *trace = nullptr; // null: nothing is recorded
 };

@@ -164,6 +164,11 @@ CollectiveInfo readCollective(const json &object, size_t number) {
     info.dtype = object.value("dtype", "");
     info.axes = object.value("axes", std::vector<std::string>());
     info.bytes = object.value("bytes", int64_t(0));
+    info.peer = object.value("peer", int64_t(-1));
+    std::vector<int64_t> counts = object.value("counts_per_step", std::vector<int64_t>());
+    for (size_t stage = 0; stage < counts.size(); ++stage)
+      if (counts[stage] > 0 && info.kind == "send")
+        info.senders.push_back(static_cast<int64_t>(stage));
     info.predictedUs = readMicroseconds(object, "predicted_us", number);
     info.predictedExposedUs = readMicroseconds(object, "predicted_exposed_us", number);
     return info;

@@ -51,6 +51,9 @@ struct CollectiveInfo {
   std::string kind, source, phase, cause, dtype;
   std::vector<std::string> axes;
   int64_t bytes = 0;
+  /// Of a send: the positions in the group of those who send, and of the one who receives.
+  std::vector<int64_t> senders;
+  int64_t peer = -1;
   /// Microseconds of one call, where the compiler tells them: of the transfer itself, and of what
   /// of it computing does not hide.
   std::optional<double> predictedUs, predictedExposedUs;

@@ -48,11 +48,12 @@ void Training::prepare() {
     if (!options.data.empty())
       data = std::make_unique<TokenFile>(options.data, manifest.vocabulary, manifest.batch.seq);
   });
-  communicator.createGroups(manifest, context.arena);
+  collectives = &device->collectives(communicator);
+  collectives->createGroups(manifest, context.arena);
   context.control = &control;
   context.device_control = device->deviceControl(control);
   context.device = device.get();
-  context.communicator = &communicator;
+  context.collectives = collectives;
   context.exposure = &exposure;
   if (isFirst())
     printHeader(manifest, threadText);

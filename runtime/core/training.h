@@ -65,6 +65,7 @@ private:
   const Stage &stage;
   std::string threadText;
   std::unique_ptr<Device> device;
+  Collectives *collectives = nullptr;
   ulsc_control control{};
   Context context;
   Schedule schedule;

@@ -4,6 +4,7 @@
 #include "cuda/arena_view.h"
 #include "cuda/driver.h"
 #include "cuda/gemm.h"
+#include "cuda/nccl_collectives.h"
 #include "device/device.h"
 #include "device/thread_pool.h"
 
@@ -70,6 +71,12 @@ public:
         "cuMemcpyDtoHAsync");
     driver.check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
     control = *hostControl;
+  }
+
+  Collectives &collectives(Communicator &communicator) override {
+    if (!ncclCollectives)
+      ncclCollectives = std::make_unique<NcclCollectives>(driver, stream, communicator);
+    return *ncclCollectives;
   }
 
   void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t blocks,
@@ -145,6 +152,7 @@ private:
   cuda::Stream stream = nullptr;
   cuda::Module module = nullptr;
   std::unique_ptr<CudaArenaView> arenaView;
+  std::unique_ptr<NcclCollectives> ncclCollectives;
   ulsc_control *hostControl = nullptr; // pinned
   cuda::DevicePointer controlBlock = 0;
   std::vector<void *> values, parameters;

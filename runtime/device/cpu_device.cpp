@@ -47,6 +47,10 @@ public:
 
   ArenaView &view() override { return arenaView; }
 
+  Collectives &collectives(Communicator &communicator) override {
+    return communicator.collectives();
+  }
+
   void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t extent,
               int64_t grain) override {
     parallelFor(threadCount, extent, grain, [&](int64_t begin, int64_t end, int64_t thread) {

@@ -2,6 +2,7 @@
 #ifndef ULSC_RUNTIME_DEVICE_DEVICE_H
 #define ULSC_RUNTIME_DEVICE_DEVICE_H
 
+#include "comm/communicator.h"
 #include "device/arena_view.h"
 #include "ulsc/RuntimeABI.h"
 
@@ -29,6 +30,9 @@ public:
   /// when all its work is done.
   virtual void beginStep(const ulsc_control &control) = 0;
   virtual void endStep(ulsc_control &control) = 0;
+
+  /// Those of steps on the device's memory. `communicator` is the job's.
+  virtual Collectives &collectives(Communicator &communicator) = 0;
 
   virtual void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments,
                       int64_t extent, int64_t grain) = 0;

@@ -68,7 +68,7 @@ public:
   }
 
   void finish(const Case &test, int slot) {
-    communicator.wait(slot);
+    communicator.collectives().wait(slot);
     compare(test, slot);
   }
 
@@ -112,7 +112,8 @@ public:
       state.destinations.push_back(destination(test, i));
     if (test.kind == ULSC_PERMUTE)
       state.desc.destinations = state.destinations.data();
-    communicator.start(state.desc, state.inputPointers.data(), state.outputPointers.data(), slot);
+    communicator.collectives().start(state.desc, state.inputPointers.data(),
+                                     state.outputPointers.data(), slot);
   }
 
   void compare(const Case &test, int slot) {
@@ -250,8 +251,8 @@ void measure(Communicator &communicator, int64_t megabytes) {
     for (int i = 0; i < 8; ++i) {
       communicator.barrier();
       double begin = secondsNow();
-      communicator.start(desc, &buffer, &buffer, 0);
-      communicator.wait(0);
+      communicator.collectives().start(desc, &buffer, &buffer, 0);
+      communicator.collectives().wait(0);
       best = std::min(best, communicator.maximum(secondsNow() - begin));
     }
     if (communicator.rank() == 0)
@@ -278,7 +279,7 @@ int main(int argc, char **argv) {
   stage.stagingBytes = stage.collectiveSlots * (int64_t(2) << 20);
   manifest.stages = {stage};
   std::vector<char> staging(stage.stagingBytes);
-  communicator->createGroups(manifest, staging.data());
+  communicator->collectives().createGroups(manifest, staging.data());
   if (argc > 1) {
     measure(*communicator, std::atoll(argv[1]));
   } else {

@@ -63,9 +63,9 @@ public:
       start(sends.back(), 2 * static_cast<int>(i));
       start(receives.back(), 2 * static_cast<int>(i) + 1);
     }
-    communicator.progress();
+    communicator.collectives().progress();
     for (int slot : order)
-      communicator.wait(slot);
+      communicator.collectives().wait(slot);
     for (size_t i = 0; i < sizes.size(); ++i)
       receives[i].expect(previous, static_cast<int>(i));
   }
@@ -78,9 +78,9 @@ public:
     int32_t dtype = ULSC_F32;
     ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, 0,       1, &elements,
                                  &dtype,          2,        nullptr, -1};
-    communicator.start(desc, &buffer, &buffer, 6);
+    communicator.collectives().start(desc, &buffer, &buffer, 6);
     exchange({200000, 3}, {1, 3, 0, 2});
-    communicator.wait(6);
+    communicator.collectives().wait(6);
     for (float value : sum)
       if (value != static_cast<float>(ranks * (ranks - 1)) / 2)
         endJob("messages test", concat("the sum is ", value));
@@ -100,12 +100,12 @@ public:
     const volatile float &last = large.first.back();
     double begin = secondsNow();
     while (isFirst && last == 0) {
-      communicator.progress();
+      communicator.collectives().progress();
       if (secondsNow() - begin > 20)
         endJob("messages test", "progress takes no message");
     }
-    communicator.wait(0);
-    communicator.wait(1);
+    communicator.collectives().wait(0);
+    communicator.collectives().wait(1);
     if (isFirst)
       large.expect(1, 0);
   }
@@ -121,12 +121,12 @@ public:
       sums[i].assign(elements, static_cast<float>(rank + i));
       descs[i] = {ULSC_ALL_REDUCE, ULSC_SUM, 0, 1, &elements, &dtype, 2, nullptr, -1};
       void *buffer = sums[i].data();
-      communicator.start(descs[i], &buffer, &buffer, i);
+      communicator.collectives().start(descs[i], &buffer, &buffer, i);
       if (rank == 0)
-        communicator.wait(i);
+        communicator.collectives().wait(i);
     }
     for (int i = 0; i < count && rank > 0; ++i)
-      communicator.wait(i);
+      communicator.collectives().wait(i);
     for (int i = 0; i < count; ++i)
       for (float value : sums[i])
         if (value != static_cast<float>(ranks * (ranks - 1)) / 2 + static_cast<float>(i * ranks))
@@ -137,7 +137,8 @@ private:
   void start(Message &message, int slot) {
     bool isSend = message.desc.kind == ULSC_SEND;
     void *const *buffers = message.buffers.data();
-    communicator.start(message.desc, isSend ? buffers : nullptr, isSend ? nullptr : buffers, slot);
+    communicator.collectives().start(message.desc, isSend ? buffers : nullptr,
+                                     isSend ? nullptr : buffers, slot);
   }
 
   Communicator &communicator;
@@ -156,7 +157,7 @@ int main(int argc, char **argv) {
   stage.stagingBytes = slots * (int64_t(1) << 20);
   manifest.stages = {stage};
   std::vector<char> staging(stage.stagingBytes);
-  communicator->createGroups(manifest, staging.data());
+  communicator->collectives().createGroups(manifest, staging.data());
   Neighbours neighbours(*communicator);
   neighbours.exchange({5}, {0, 1});
   // Order among messages of one size, and of others.

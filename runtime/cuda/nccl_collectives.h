@@ -1,0 +1,70 @@
+// Collectives on buffers of GPUs through NCCL, on streams of their own.
+//
+// A group has a communicator and a stream; what it starts waits, by an event, for what the compute
+// stream had before it, and the compute stream waits, by another, where the program waits. Messages
+// from one rank to another have a communicator and a stream for each of these pairs: on one of all,
+// NCCL would run them in the order of their launches, and two ranks that send to each other first
+// would wait for ever.
+#ifndef ULSC_RUNTIME_CUDA_NCCL_COLLECTIVES_H
+#define ULSC_RUNTIME_CUDA_NCCL_COLLECTIVES_H
+
+#include "comm/communicator.h"
+#include "cuda/driver.h"
+#include "cuda/nccl_api.h"
+
+#include <map>
+#include <tuple>
+
+namespace ulsc::runtime {
+
+class NcclCollectives final : public Collectives {
+public:
+  /// `compute` is the stream of everything else; `host` serves the beginning.
+  NcclCollectives(const CudaDriver &driver, cuda::Stream compute, Communicator &host);
+  ~NcclCollectives() override;
+
+  void createGroups(const Manifest &manifest, char *arena) override;
+  void start(const ulsc_collective_desc &desc, void *const *inputs, void *const *outputs,
+             int slot) override;
+  void wait(int slot) override;
+  void progress() override {}
+
+private:
+  struct Library;
+  /// Ranks that work together, and where they do.
+  struct Channel {
+    nccl::Comm comm = nullptr;
+    cuda::Stream stream = nullptr;
+    int rank = 0, ranks = 1;
+  };
+  struct Slot {
+    cuda::Event started = nullptr, done = nullptr;
+    bool isBusy = false;
+  };
+
+  /// The channel of the ranks that give the same color, which is negative for none; all ranks of
+  /// the job call it.
+  Channel split(int color, int key);
+  void createMessages(const Manifest &manifest, const Shape &coordinates, int group);
+  Channel &channelOf(const ulsc_collective_desc &desc, const std::string &name);
+  void enqueue(const ulsc_collective_desc &desc, const Channel &channel, const void *input,
+               void *output, int64_t elements, int32_t dtype);
+  void exchange(const ulsc_collective_desc &desc, const Channel &channel, const char *input,
+                char *output, int64_t elements, int32_t dtype);
+  std::string nameOf(const ulsc_collective_desc &desc) const;
+
+  const CudaDriver &driver;
+  cuda::Stream compute;
+  Communicator &host;
+  std::unique_ptr<Library> library;
+  nccl::Comm world = nullptr;
+  std::vector<Channel> groups;
+  /// By group and positions of the sender and the receiver.
+  std::map<std::tuple<int, int64_t, int64_t>, Channel> messages;
+  std::vector<Slot> slots;
+  std::vector<std::string> names;
+};
+
+} // namespace ulsc::runtime
+
+#endif // ULSC_RUNTIME_CUDA_NCCL_COLLECTIVES_H
