@@ -25,10 +25,30 @@ void copyText(char *target, size_t bytes, const std::string &source) {
   target[length] = 0;
 }
 
+/// Whether another process is in both communicators.
+bool shareRanks(const Clique &left, const Clique &right) {
+  for (int l = 0; l < left.size(); ++l)
+    for (int r = 0; r < right.size(); ++r)
+      if (left.state(l).process == right.state(r).process &&
+          left.state(l).process != left.own().process)
+        return true;
+  return false;
+}
+
 void noteNeighbours(CallRecord &record, const Communicator &own) {
-  for (auto &other : communicators())
-    if (other.get() != &own && record.neighbours < std::size(record.neighbour))
-      record.neighbour[record.neighbours++] = {other->clique.id(), other->launched()};
+  for (auto &other : communicators()) {
+    if (other.get() == &own || !shareRanks(own.clique, other->clique))
+      continue;
+    if (record.neighbours == std::size(record.neighbour)) {
+      Finding finding{"unsupported",
+                      text("NCCL: a rank in more than ", record.neighbours + 1,
+                           " communicators that share ranks is not simulated"),
+                      {{"communicator", own.title}},
+                      "fewer communicators at a time"};
+      report(finding);
+    }
+    record.neighbour[record.neighbours++] = {other->clique.id(), other->launched()};
+  }
 }
 
 } // namespace

@@ -383,7 +383,7 @@ TEST(MatmulReportsDeathTest, MemoryItTouches) {
         forgetValues(run.a.data + 100, 4);
         run.run();
       },
-      dies, "cublasLtMatmul");
+      dies, "uninitialised: 'cublasLtMatmul");
   EXPECT_EXIT(
       { // two streams, one workspace
         MatmulCase given;

@@ -48,7 +48,6 @@ TEST(NcclGroups, ManyCollectivesAreOneLaunch) {
     }
     require(queryStream(handle(stream)) == Status::Success, "nothing is launched before the end");
     requireSuccess(ncclGroupEnd(), "end");
-    require(queryStream(handle(stream)) == Status::NotReady || context.rank >= 0, "launched");
     synchronizeDevice();
     for (int i = 0; i < 5; ++i)
       expectAll(buffers[size_t(i)], float(2 * i + 1), "grouped all-reduce");
