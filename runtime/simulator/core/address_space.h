@@ -15,7 +15,7 @@ struct Granule {
   uint32_t more = 0;
 };
 
-/// Who touched 2 bytes last inside a launch: see ptx/launch_races.h.
+/// Who touched a few bytes last inside a launch: see ptx/launch_races.h.
 struct LaunchCell {
   uint64_t writer = 0, reader = 0, otherReader = 0;
 };
@@ -25,12 +25,12 @@ struct AddressSpace {
   uint8_t *values = nullptr;   ///< A bit per byte: whether it holds a value.
   uint32_t *owner = nullptr;   ///< Per 256 bytes the number of the allocation plus one; 0: none.
   Granule *granules = nullptr; ///< Per 16 bytes.
-  LaunchCell *launchCells = nullptr; ///< Per 2 bytes.
+  LaunchCell *launchCells = nullptr; ///< Up to one per byte.
 
   bool contains(uint64_t address) const { return address - base < bytes; }
 };
 
-constexpr uint64_t ownerBytes = 256, granuleBytes = 16, launchCellBytes = 2;
+constexpr uint64_t ownerBytes = 256, granuleBytes = 16;
 
 /// Reserved at the first call.
 const AddressSpace &addressSpace();

@@ -54,8 +54,7 @@ AddressSpace makeAddressSpace() {
   space.values = static_cast<uint8_t *>(reserve(space.bytes / 8));
   space.owner = static_cast<uint32_t *>(reserve(space.bytes / ownerBytes * sizeof(uint32_t)));
   space.granules = static_cast<Granule *>(reserve(space.bytes / granuleBytes * sizeof(Granule)));
-  space.launchCells =
-      static_cast<LaunchCell *>(reserve(space.bytes / launchCellBytes * sizeof(LaunchCell)));
+  space.launchCells = static_cast<LaunchCell *>(reserve(space.bytes * sizeof(LaunchCell)));
   return space;
 }
 
@@ -98,7 +97,7 @@ const AddressSpace &addressSpace() {
 
 void dropLaunchCells() {
   const AddressSpace &space = addressSpace();
-  madvise(space.launchCells, space.bytes / launchCellBytes * sizeof(LaunchCell), MADV_DONTNEED);
+  madvise(space.launchCells, space.bytes * sizeof(LaunchCell), MADV_DONTNEED);
 }
 
 void *allocate(size_t bytes, MemoryKind kind, const std::string &name) {

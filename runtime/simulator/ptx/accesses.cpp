@@ -63,16 +63,18 @@ void touchGranules(const Warp &warp, uint32_t lane, uint64_t offset, uint32_t by
   }
 }
 
-/// Checks and records the cells of one lane's access. `describe` names a byte in a report.
+/// Checks and records the cells of one lane's access, each of 1 << shift bytes. `describe` names a
+/// byte in a report.
 template <typename Describe>
-void touchCells(const Warp &warp, uint32_t lane, LaunchCell *cells, uint64_t offset, uint32_t bytes,
-                bool isStrong, bool isWrite, uint32_t firstSegment, Describe describe) {
-  uint64_t mine = makeRecord(warp, lane, isStrong) | (bytes == 1 ? 1u << (offset & 1) : 3u);
-  LaunchCell *cell = cells + offset / launchCellBytes;
-  for (uint32_t i = 0; i < (bytes + 1) / 2; ++i, ++cell) {
+inline void touchCells(const Warp &warp, uint32_t lane, LaunchCell *cells, uint64_t offset,
+                       uint32_t bytes, uint32_t shift, bool isStrong, bool isWrite,
+                       uint32_t firstSegment, Describe describe) {
+  uint64_t mine = makeRecord(warp, lane, isStrong);
+  LaunchCell *cell = cells + (offset >> shift);
+  for (uint32_t i = 0; i < bytes >> shift; ++i, ++cell) {
     if (const uint64_t *other = conflictOf(warp, lane, *cell, mine, isWrite, firstSegment))
       reportLaunchRace(warp, lane, *other, other == &cell->writer, isWrite,
-                       describe(offset + 2 * i));
+                       describe(offset + (i << shift)));
     recordAccess(*cell, mine, isWrite);
   }
 }
@@ -94,9 +96,9 @@ uint8_t *globalAccess(Warp &warp, const Instruction &in, uint32_t lane, uint64_t
     reportUninitialised(warp, lane, bytes, describeAddress(address) + describeEnd(address));
   if (launch.findsRaces) {
     touchGranules(warp, lane, offset, bytes, isWrite);
-    touchCells(warp, lane, space.launchCells, offset, bytes, in.isStrong, isWrite,
-               launch.firstSegment, globalName);
-    launch.touchedCells += (bytes + 1) / 2;
+    touchCells(warp, lane, space.launchCells, offset, bytes, launch.globalCellShift, in.isStrong,
+               isWrite, launch.firstSegment, globalName);
+    launch.touchedCells += bytes >> launch.globalCellShift;
   }
   if (isWrite)
     setValues(space.values, offset, bytes);
@@ -153,8 +155,8 @@ uint8_t *sharedAccess(Warp &warp, const Instruction &in, uint32_t lane, uint64_t
     reportUninitialised(warp, lane, bytes, describeVariable(block.variables, "shared", address));
   bool isWrite = kind != AccessKind::Read;
   if (warp.launch->findsRaces)
-    touchCells(warp, lane, block.sharedCells.data(), offset, bytes, in.isStrong, isWrite,
-               block.firstSegment, [&](uint64_t at) {
+    touchCells(warp, lane, block.sharedCells.data(), offset, bytes, warp.launch->sharedCellShift,
+               in.isStrong, isWrite, block.firstSegment, [&](uint64_t at) {
                  return describeVariable(block.variables, "shared", address + (at - offset));
                });
   if (isWrite)
@@ -270,9 +272,9 @@ uint8_t *accessInOrder(Warp &warp, const Instruction &in, const uint64_t *addres
       done += count;
     }
     for (uint32_t lane = 0; lane < warpLanes; ++lane)
-      touchCells(warp, lane, space.launchCells, offset + lane * bytes, bytes, in.isStrong, isWrite,
-                 launch.firstSegment, globalName);
-    launch.touchedCells += all / 2;
+      touchCells(warp, lane, space.launchCells, offset + lane * bytes, bytes,
+                 launch.globalCellShift, in.isStrong, isWrite, launch.firstSegment, globalName);
+    launch.touchedCells += all >> launch.globalCellShift;
   }
   if (isWrite)
     for (uint32_t lane = 0; lane < warpLanes; ++lane)

@@ -91,6 +91,8 @@ void decodeCopy(Decoder &decoder, Opcode &opcode, const Statement &statement, In
   if (size.kind != Operand::Integer || (size.value != 4 && size.value != 8 && size.value != 16))
     refuse(in.line, "cp.async copies 4, 8 or 16 bytes");
   in.count = in.elementBytes = uint8_t(size.value);
+  decoder.noteAccess(Space::Global, in.elementBytes);
+  decoder.noteAccess(Space::Shared, in.elementBytes);
   Instruction from = in;
   from.space = Space::Global;
   decoder.address(statement.operands[1], from);

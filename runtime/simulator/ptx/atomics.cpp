@@ -179,6 +179,7 @@ void decodeAtomic(Decoder &decoder, Opcode &opcode, const Statement &statement, 
   if (in.space == Space::Local || in.space == Space::Const || in.space == Space::Param)
     refuse(in.line, "'", opcode.spelling(), "' in this space");
   in.run = choose(operation, type, opcode);
+  decoder.noteAccess(in.space, bytesOf(type));
   size_t values = operation == 2 ? 2 : 1, first = returns ? 1 : 0;
   Decoder::expectOperands(statement, first + 1 + values);
   if (returns && statement.operands[0].kind != Operand::Sink)

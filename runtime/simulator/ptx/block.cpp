@@ -261,7 +261,7 @@ void prepareBlock(Launch &launch, Block &block) {
   size_t bytes = block.dynamicStorage + kernel.dynamicSharedAlign + launch.dynamicSharedBytes + 64;
   block.shared.resize(bytes);
   block.sharedValues.resize(bytes / 8 + 8);
-  block.sharedCells.resize(bytes / launchCellBytes + 1);
+  block.sharedCells.resize((bytes >> launch.sharedCellShift) + 1);
 }
 
 } // namespace

@@ -220,6 +220,13 @@ void Decoder::address(const Operand &operand, Instruction &instruction) {
   instruction.isNegated = bytesOf(declared) == 4; // a 32-bit address, of shared memory
 }
 
+void Decoder::noteAccess(Space space, uint32_t bytes) {
+  if (space == Space::Global || space == Space::Const || space == Space::Generic)
+    kernel.narrowestGlobal = std::min(kernel.narrowestGlobal, bytes);
+  if (space == Space::Shared || space == Space::Generic)
+    kernel.narrowestShared = std::min(kernel.narrowestShared, bytes);
+}
+
 Place Decoder::special(const std::string &name, uint32_t bytes, uint32_t line) {
   static const std::unordered_map<std::string, Special> names = {
       {"%tid.x", Special::TidX},

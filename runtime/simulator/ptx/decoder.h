@@ -42,6 +42,8 @@ public:
   Place special(const std::string &name, uint32_t bytes, uint32_t line);
   /// Fills source[0], offset and, for named parameters, the space of an address operand.
   void address(const Operand &operand, Instruction &instruction);
+  /// Every instruction that accesses so many bytes says so.
+  void noteAccess(Space space, uint32_t bytes);
   static const Operand &operand(const Statement &statement, size_t index);
   static void expectOperands(const Statement &statement, size_t count);
 

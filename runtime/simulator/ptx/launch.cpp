@@ -25,6 +25,8 @@ void runKernel(const Kernel &kernel, Dimensions grid, Dimensions block, uint32_t
   launch.parameters = parameters;
   launch.operation = device().runningNumber;
   launch.findsRaces = settings().findsRaces;
+  launch.globalCellShift = uint32_t(__builtin_ctz(kernel.narrowestGlobal));
+  launch.sharedCellShift = uint32_t(__builtin_ctz(kernel.narrowestShared));
   execute(launch);
   executed += launch.laneInstructions;
   cellsTouched += launch.touchedCells;

@@ -1,5 +1,6 @@
-// Races between threads of one launch, found when they happen in any order: for every 2 bytes the
-// last writer and the last two readers, and clocks of warps that barriers advance.
+// Races between threads of one launch, found when they happen in any order: for every few bytes
+// (as many as the kernel's narrowest access has) the last writer and the last two readers, and
+// clocks of warps that barriers advance.
 #ifndef ULSC_RUNTIME_SIMULATOR_PTX_LAUNCH_RACES_H
 #define ULSC_RUNTIME_SIMULATOR_PTX_LAUNCH_RACES_H
 
@@ -7,8 +8,8 @@
 
 namespace ulsc::simulator::ptx {
 
-// A record of an access: which bytes of the cell (bits 0 and 1), whether it is atomic, volatile or
-// otherwise strong (2), lane (3 to 7), instruction (8 to 31), segment (32 to 63). Segments are
+// A record of an access: whether it is atomic, volatile or otherwise strong (bit 2), lane (3 to 7),
+// instruction (8 to 31), segment (32 to 63). Segments are
 // never used twice, so records of earlier launches and blocks need not be cleared.
 
 inline uint64_t makeRecord(const Warp &warp, uint32_t lane, bool isStrong) {
@@ -24,7 +25,7 @@ bool isOrderedBefore(const Warp &warp, uint32_t lane, uint64_t record);
 inline bool mayConflict(uint64_t record, uint64_t mine, uint32_t firstSegment) {
   constexpr uint64_t thread = 0xffffffff000000f8u;
   return uint32_t(record >> 32) >= firstSegment && ((record ^ mine) & thread) != 0 &&
-         (record & mine & 3) != 0 && (record & mine & 4) == 0;
+         (record & mine & 4) == 0;
 }
 
 /// Which of a cell's records conflicts with mine; null if none does.
@@ -43,14 +44,11 @@ inline const uint64_t *conflictOf(const Warp &warp, uint32_t lane, const LaunchC
 inline void recordAccess(LaunchCell &cell, uint64_t mine, bool isWrite) {
   constexpr uint64_t thread = 0xffffffff000000f8u;
   if (isWrite) {
-    cell.writer = ((cell.writer ^ mine) & thread) == 0 ? mine | (cell.writer & 3) : mine;
+    cell.writer = mine;
     return;
   }
-  if (((cell.reader ^ mine) & thread) == 0) {
-    cell.reader = mine | (cell.reader & 3);
-    return;
-  }
-  cell.otherReader = cell.reader;
+  if (((cell.reader ^ mine) & thread) != 0)
+    cell.otherReader = cell.reader;
   cell.reader = mine;
 }
 

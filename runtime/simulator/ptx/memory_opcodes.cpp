@@ -152,6 +152,7 @@ void decodeAccess(Decoder &decoder, Opcode &opcode, const Statement &statement, 
       (in.elements == 8 && in.elementBytes != 4))
     opcode.refuseType(type);
   Decoder::expectOperands(statement, 2);
+  decoder.noteAccess(in.space, uint32_t(in.elements) * in.elementBytes);
   bool isParameter = in.space == Space::Param;
   decoder.address(statement.operands[isLoad ? 1 : 0], in);
   if (!isLoad && (in.space == Space::Const || (isParameter && in.space == Space::Param)))

@@ -115,6 +115,9 @@ struct Kernel {
   uint64_t dynamicSharedAlign = 4;
   uint32_t sharedBytes = 0;  ///< As ptxas counts them: without the gaps of the simulated layout.
   uint64_t sharedExtent = 0; ///< Of the simulated layout, without dynamic memory.
+  /// The narrowest accesses to global and to shared memory. Accesses are aligned to their width, so
+  /// that no two of them share only a part of so many bytes.
+  uint32_t narrowestGlobal = 32, narrowestShared = 32;
   std::vector<PlacedVariable> local;
   uint32_t localBytes = 0;
   std::vector<std::vector<uint32_t>> branchTables;

@@ -30,6 +30,7 @@ struct Launch {
   // For the accesses: the same for all blocks.
   uint32_t operation = 0; ///< Number in the log.
   bool findsRaces = true;
+  uint32_t globalCellShift = 0, sharedCellShift = 0; ///< Logarithms of the bytes of a cell.
   uint32_t firstSegment = 1;
   std::vector<Segment> segments;
   uint64_t laneInstructions = 0;

@@ -282,9 +282,11 @@ TEST(Faults, ReadAfterForget) {
     launch(program.function("k"), {1, 1}, buffer.pointer());
     check(cuCtxSynchronize());
   });
-  expectReport(outcome, {"uninitialised: a thread reads 4 bytes that hold no value",
-                         "byte 8 of allocation 1", "operation 5 of stream 0",
-                         "the buffer there has ended: 'end of a buffer' (source layer.0/hidden), operation 4 of"});
+  expectReport(
+      outcome,
+      {"uninitialised: a thread reads 4 bytes that hold no value", "byte 8 of allocation 1",
+       "operation 5 of stream 0",
+       "the buffer there has ended: 'end of a buffer' (source layer.0/hidden), operation 4 of"});
 }
 
 TEST(Faults, UninitialisedGlobalMemory) {
