@@ -25,10 +25,30 @@ void copyText(char *target, size_t bytes, const std::string &source) {
   target[length] = 0;
 }
 
+/// Whether another process is in both communicators.
+bool shareRanks(const Clique &left, const Clique &right) {
+  for (int l = 0; l < left.size(); ++l)
+    for (int r = 0; r < right.size(); ++r)
+      if (left.state(l).process == right.state(r).process &&
+          left.state(l).process != left.own().process)
+        return true;
+  return false;
+}
+
 void noteNeighbours(CallRecord &record, const Communicator &own) {
-  for (auto &other : communicators())
-    if (other.get() != &own && record.neighbours < std::size(record.neighbour))
-      record.neighbour[record.neighbours++] = {other->clique.id(), other->launched()};
+  for (auto &other : communicators()) {
+    if (other.get() == &own || !shareRanks(own.clique, other->clique))
+      continue;
+    if (record.neighbours == std::size(record.neighbour)) {
+      Finding finding{"unsupported",
+                      text("NCCL: a rank in more than ", record.neighbours + 1,
+                           " communicators that share ranks is not simulated"),
+                      {{"communicator", own.title}},
+                      "fewer communicators at a time"};
+      report(finding);
+    }
+    record.neighbour[record.neighbours++] = {other->clique.id(), other->launched()};
+  }
 }
 
 } // namespace
@@ -128,10 +148,9 @@ void Communicator::arrive(Launch &launch, LaunchInstance &instance) {
   while (!placed.empty() &&
          (placed.front().record < ownLog.begin() || isConsumed(ownLog.at(placed.front().record))))
     placed.pop_front();
-  if (placed.empty()) {
-    if (nextPlace > keptBytes)
-      clique.discard(dataBegin + keptBytes, nextPlace - keptBytes);
-    nextPlace = 0;
+  if (placed.empty() && placedEnd > keptBytes) {
+    clique.discard(dataBegin + keptBytes, placedEnd - keptBytes);
+    placedEnd = 0;
   }
   for (const Call &call : launch.calls) {
     CallRecord &record = logs[static_cast<size_t>(rank())].at(index);
@@ -149,11 +168,22 @@ void Communicator::arrive(Launch &launch, LaunchInstance &instance) {
 }
 
 uint64_t Communicator::place(const void *data, uint64_t bytes, uint64_t record) {
-  uint64_t offset = dataBegin + nextPlace;
-  clique.writeFile(offset, data, bytes);
-  placed.push_back({record, bytes});
-  nextPlace += (bytes + 4095) / 4096 * 4096;
-  return offset;
+  // The first gap that is large enough: ranks are seldom more than a launch apart, so that the
+  // memory of what they have read is used again.
+  std::vector<std::pair<uint64_t, uint64_t>> used;
+  for (const Placed &each : placed)
+    used.push_back({each.offset, each.offset + each.bytes});
+  std::sort(used.begin(), used.end());
+  uint64_t offset = 0;
+  for (auto [begin, end] : used) {
+    if (offset + bytes <= begin)
+      break;
+    offset = (end + 4095) / 4096 * 4096;
+  }
+  clique.writeFile(dataBegin + offset, data, bytes);
+  placed.push_back({record, offset, bytes});
+  placedEnd = std::max(placedEnd, offset + bytes);
+  return dataBegin + offset;
 }
 
 bool Communicator::isConsumed(const CallRecord &record) const {
@@ -162,7 +192,8 @@ bool Communicator::isConsumed(const CallRecord &record) const {
     if (!isCollective(record.kind) && other != record.peer)
       continue;
     uint64_t index = log(other).find(key);
-    if (index >= clique.state(other).completed.load(std::memory_order_acquire))
+    if (index == log(other).end() ||
+        index >= clique.state(other).completed.load(std::memory_order_acquire))
       return false;
   }
   return true;
@@ -249,20 +280,31 @@ void Communicator::run(Launch &launch) {
   }
 }
 
+bool Communicator::isForgotten(const CallRecord &record, int other) const {
+  uint64_t launchedHere = isCollective(record.kind)
+                              ? collectives
+                              : messages[record.kind == CallKind::Send][static_cast<size_t>(other)];
+  const RankLog &own = log(rank());
+  return record.sequence <= launchedHere && own.find(keyOfMatch(record, other)) == own.end();
+}
+
 void Communicator::forgetOldRecords() {
   uint64_t ownCompleted = clique.own().completed.load(std::memory_order_relaxed);
   uint64_t leastRead = ownCompleted;
+  RankLog &own = logs[static_cast<size_t>(rank())];
+  while (own.begin() + keptRecords < ownCompleted && isConsumed(own.at(own.begin())))
+    own.removeFirst(rank());
   for (int other = 0; other < size(); ++other) {
+    if (other == rank())
+      continue;
     RankLog &theirs = logs[static_cast<size_t>(other)];
     uint64_t completed = clique.state(other).completed.load(std::memory_order_acquire);
-    if (other != rank())
-      leastRead = std::min(leastRead, clique.state(other).read[rank()].load());
-    while (theirs.begin() + keptRecords < completed) {
+    leastRead = std::min(leastRead, clique.state(other).read[rank()].load());
+    // What says that a record of this rank is consumed is kept longer than that record.
+    while (theirs.begin() + keptRecords < std::min(completed, theirs.end())) {
       const CallRecord &record = theirs.at(theirs.begin());
-      bool concernsUs = isCollective(record.kind) || other == rank() || record.peer == rank();
-      bool isDone = other == rank() ? isConsumed(record)
-                                    : log(rank()).find(keyOfMatch(record, other)) < ownCompleted;
-      if (concernsUs && !isDone)
+      bool concernsUs = isCollective(record.kind) || record.peer == rank();
+      if (concernsUs && !isForgotten(record, other))
         break;
       theirs.removeFirst(other);
     }

@@ -86,7 +86,10 @@ private:
   void append(CallRecord record, const std::string &source);
   void arrive(Launch &launch, LaunchInstance &instance);
   uint64_t place(const void *data, uint64_t bytes, uint64_t record);
+  /// Whether all ranks that need this rank's record have run their own.
   bool isConsumed(const CallRecord &record) const;
+  /// Whether this rank's match of another's record has been made, and removed from its log.
+  bool isForgotten(const CallRecord &record, int other) const;
   void forgetOldRecords();
   CallRecord matchOf(const CallRecord &record, int other) const;
   void exchange(const Call &call, const CallRecord &record);
@@ -96,10 +99,10 @@ private:
   uint64_t collectives = 0, launches = 0;
   std::deque<Launch *> order; // launches with instances, in launch order
   struct Placed {
-    uint64_t record, bytes;
+    uint64_t record, offset, bytes;
   };
   std::deque<Placed> placed; // contributions in the memory file
-  uint64_t nextPlace = 0, discardedLog = 0;
+  uint64_t placedEnd = 0, discardedLog = 0;
 };
 
 /// All communicators of the process that live. Valid under ncclMutex().

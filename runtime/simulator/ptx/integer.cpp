@@ -165,23 +165,17 @@ void withCarry(Warp &warp, const Instruction &in) {
     warp.carry = (warp.carry & ~warp.exec) | (carryOut & warp.exec);
 }
 
-template <typename T16>
-Handler pairMinMax(bool isMaximum) {
-  struct Low {
-    static void run(Warp &warp, const Instruction &in) {
-      const auto *a = warp.read<uint32_t>(in.source[0]), *b = warp.read<uint32_t>(in.source[1]);
-      bool isMaximum = in.mode;
-      forLanes<uint32_t>(warp, in.result, [=](uint32_t lane) {
-        uint32_t result = 0;
-        for (int half = 0; half < 32; half += 16) {
-          auto x = T16(a[lane] >> half), y = T16(b[lane] >> half);
-          result |= uint32_t(uint16_t((x < y) != isMaximum ? x : y)) << half;
-        }
-        return result;
-      });
-    }
-  };
-  return &Low::run;
+/// Two 16-bit integers in 32 bits.
+template <typename T16, typename Op>
+void pairs(Warp &warp, const Instruction &in) {
+  const auto *a = warp.read<uint32_t>(in.source[0]), *b = warp.read<uint32_t>(in.source[1]);
+  forLanes<uint32_t>(warp, in.result, [=](uint32_t lane) {
+    auto half = [&](uint32_t shift) {
+      return uint32_t(
+          uint16_t(Op::template apply<T16>(T16(a[lane] >> shift), T16(b[lane] >> shift))));
+    };
+    return half(16) << 16 | half(0);
+  });
 }
 
 /// The handler of `Op` for a 16, 32 or 64-bit integer type.
@@ -249,8 +243,21 @@ void decodeUnary(Decoder &decoder, Opcode &opcode, const Statement &statement, I
   sources(decoder, statement, in, type, 1);
 }
 
+/// Whether the type is a pair of 16-bit integers, which then is decoded.
+template <typename Op>
+bool decodePair(Decoder &decoder, Opcode &opcode, const Statement &statement, Instruction &in) {
+  int pair = opcode.takeOneOf({"u16x2", "s16x2"});
+  if (pair < 0)
+    return false;
+  in.run = pair == 0 ? pairs<uint16_t, Op> : pairs<int16_t, Op>;
+  sources(decoder, statement, in, Type::B32, 2);
+  return true;
+}
+
 template <typename Op, typename Saturated, bool subtracts>
 void decodeSum(Decoder &decoder, Opcode &opcode, const Statement &statement, Instruction &in) {
+  if (!subtracts && opcode.name() == "add" && decodePair<Op>(decoder, opcode, statement, in))
+    return;
   bool takesCarry = opcode.name().back() == 'c';
   bool setsCarry = opcode.take("cc");
   Type type = opcode.requireType();
@@ -269,15 +276,10 @@ void decodeSum(Decoder &decoder, Opcode &opcode, const Statement &statement, Ins
   sources(decoder, statement, in, type, 2);
 }
 
-template <typename Op, bool isMaximum>
+template <typename Op>
 void decodeMinMax(Decoder &decoder, Opcode &opcode, const Statement &statement, Instruction &in) {
-  for (const char *pair : {"u16x2", "s16x2"})
-    if (opcode.take(pair)) {
-      in.mode = isMaximum;
-      in.run = pair[0] == 'u' ? pairMinMax<uint16_t>(isMaximum) : pairMinMax<int16_t>(isMaximum);
-      return sources(decoder, statement, in, Type::B32, 2);
-    }
-  decodeBinary<Op>(decoder, opcode, statement, in);
+  if (!decodePair<Op>(decoder, opcode, statement, in))
+    decodeBinary<Op>(decoder, opcode, statement, in);
 }
 
 Type widened(Type type, const Opcode &opcode) {
@@ -353,8 +355,8 @@ const DecodeTable &integerOpcodes() {
       {"sad", decodeSad},
       {"div", decodeBinary<Divide>},
       {"rem", decodeBinary<Remainder>},
-      {"min", decodeMinMax<Minimum, false>},
-      {"max", decodeMinMax<Maximum, true>},
+      {"min", decodeMinMax<Minimum>},
+      {"max", decodeMinMax<Maximum>},
       {"neg", decodeUnary<Negate>},
       {"abs", decodeUnary<Absolute>},
   };

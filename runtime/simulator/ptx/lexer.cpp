@@ -12,6 +12,8 @@ namespace {
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool startsWord(char c) { return isLetter(c) || c == '_' || c == '$' || c == '%' || c == '.'; }
+/// What may follow "::", as in L2::128B.
+bool startsPart(char c) { return isLetter(c) || isDigit(c); }
 /// ':' only as part of "::", as in shared::cta.
 bool continuesWord(char c) { return startsWord(c) || isDigit(c); }
 
@@ -72,8 +74,8 @@ private:
     if (c == '"')
       return quoted();
     if (startsWord(c)) {
-      while (continuesWord(at(0)) || (at(0) == ':' && at(1) == ':' && isLetter(at(2))) ||
-             (at(0) == ':' && position > begin && at(-1) == ':' && isLetter(at(1))))
+      while (continuesWord(at(0)) || (at(0) == ':' && at(1) == ':' && startsPart(at(2))) ||
+             (at(0) == ':' && position > begin && at(-1) == ':' && startsPart(at(1))))
         ++position;
       return {Token::Word, ptx.substr(begin, position - begin), line};
     }

@@ -1,3 +1,4 @@
+// Operands, descriptors and calls of one product.
 #include "matmul_case.h"
 
 #include "core/numeric.h"

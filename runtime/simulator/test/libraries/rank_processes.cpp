@@ -1,3 +1,4 @@
+// Forks ranks and collects how they ended.
 #include "rank_processes.h"
 
 #include "simulator/core/memory.h"
