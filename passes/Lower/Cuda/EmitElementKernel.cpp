@@ -128,7 +128,7 @@ std::optional<Geometry> lower::emitElementKernel(GridBuilder &grid, KernelPlan &
         },
         emitScalars);
   }
-  return Geometry{llvm::divideCeil(total, kBlockThreads * width), kBlockThreads};
+  return Geometry{int64_t(llvm::divideCeil(total, kBlockThreads * width)), kBlockThreads};
 }
 
 Geometry lower::emitSerialKernel(GridBuilder &grid, KernelPlan &plan, KernelValues &values) {
@@ -143,5 +143,5 @@ Geometry lower::emitSerialKernel(GridBuilder &grid, KernelPlan &plan, KernelValu
     else
       emitScatterKernel(code, plan, values, unit, end);
   });
-  return {llvm::divideCeil(plan.extent, kBlockThreads), kBlockThreads};
+  return {int64_t(llvm::divideCeil(plan.extent, kBlockThreads)), kBlockThreads};
 }

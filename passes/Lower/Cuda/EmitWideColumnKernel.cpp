@@ -113,5 +113,5 @@ std::optional<Geometry> lower::emitWideColumnKernel(GridBuilder &grid, KernelPla
     combiners.append(*found);
   }
   ColumnEmitter(grid, plan, values, std::move(combiners)).emit();
-  return Geometry{llvm::divideCeil(plan.extent, kWarpSize), kBlockThreads};
+  return Geometry{int64_t(llvm::divideCeil(plan.extent, kWarpSize)), kBlockThreads};
 }

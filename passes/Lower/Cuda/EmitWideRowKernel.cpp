@@ -266,5 +266,5 @@ std::optional<Geometry> lower::emitWideRowKernel(GridBuilder &grid, KernelPlan &
     code.ifThen(code.cmpi(arith::CmpIPredicate::slt, row, code.i64(plan.extent)),
                 [&] { rows.emit(row, isAligned); });
   }
-  return Geometry{llvm::divideCeil(plan.extent, rowsOfBlock), kBlockThreads};
+  return Geometry{int64_t(llvm::divideCeil(plan.extent, rowsOfBlock)), kBlockThreads};
 }
