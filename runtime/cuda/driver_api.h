@@ -107,6 +107,16 @@ enum FunctionAttribute : uint32_t {
   FunctionPreferredSharedMemoryCarveout = 9,
 };
 
+/// Of cuModuleLoadDataEx; those between are ptxas's.
+enum JitOption : uint32_t { JitInfoLogBuffer = 3, JitErrorLogBuffer = 5, JitCacheMode = 14 };
+
+enum GraphInstantiateFlags : uint32_t { GraphDeviceLaunch = 4 };
+enum HostAllocFlags : uint32_t {
+  HostAllocPortable = 1,
+  HostAllocDeviceMap = 2,
+  HostAllocWriteCombined = 4
+};
+
 enum StreamFlags : uint32_t { StreamDefault = 0, StreamNonBlocking = 1 };
 enum EventFlags : uint32_t { EventDefault = 0, EventBlockingSync = 1, EventDisableTiming = 2 };
 enum CaptureMode : uint32_t { CaptureGlobal = 0, CaptureThreadLocal = 1, CaptureRelaxed = 2 };

@@ -151,7 +151,10 @@ ULSC_EXPORT Result cuDevicePrimaryCtxRelease_v2(cuda::Device device) {
   return isDevice(device) ? cuda::Success : cuda::InvalidDevice;
 }
 
-ULSC_EXPORT Result cuDevicePrimaryCtxSetFlags_v2(cuda::Device device, unsigned) {
+/// How the host waits and what is mapped: up to 0x1f, without effect here.
+ULSC_EXPORT Result cuDevicePrimaryCtxSetFlags_v2(cuda::Device device, unsigned flags) {
+  if (flags > 0x1f)
+    return cuda::InvalidValue;
   return isDevice(device) ? cuda::Success : cuda::InvalidDevice;
 }
 

@@ -70,9 +70,11 @@ ULSC_EXPORT Result cuStreamIsCapturing(cuda::Stream stream, cuda::CaptureStatus 
 }
 
 ULSC_EXPORT Result cuGraphInstantiateWithFlags(cuda::GraphExec *exec, cuda::Graph graph,
-                                               unsigned long long) {
+                                               unsigned long long flags) {
   if (!exec || !has(graphs, graph))
     return cuda::InvalidValue;
+  if (flags & cuda::GraphDeviceLaunch) // the other flags change nothing that can be seen
+    return cuda::NotSupported;
   auto *made = instantiate(*graphOf(graph));
   add(execs, made);
   *exec = reinterpret_cast<cuda::GraphExec>(made);

@@ -193,7 +193,11 @@ ULSC_EXPORT Result cuMemAlloc_v2(cuda::DevicePointer *pointer, size_t bytes) {
 ULSC_EXPORT Result cuMemFree_v2(cuda::DevicePointer pointer) {
   return releaseAll(writableOf(pointer), MemoryKind::Device);
 }
-ULSC_EXPORT Result cuMemHostAlloc(void **pointer, size_t bytes, unsigned) {
+ULSC_EXPORT Result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+  constexpr unsigned known =
+      cuda::HostAllocPortable | cuda::HostAllocDeviceMap | cuda::HostAllocWriteCombined;
+  if (flags & ~known)
+    return cuda::InvalidValue;
   return allocateInto(pointer, bytes, MemoryKind::PinnedHost);
 }
 ULSC_EXPORT Result cuMemAllocHost_v2(void **pointer, size_t bytes) {

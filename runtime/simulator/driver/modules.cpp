@@ -71,9 +71,19 @@ ULSC_EXPORT Result cuModuleLoadData(cuda::Module *module, const void *image) {
   return load(module, image);
 }
 
-/// The options steer ptxas and its log; there is nothing they could change here.
-ULSC_EXPORT Result cuModuleLoadDataEx(cuda::Module *module, const void *image, unsigned, int *,
-                                      void **) {
+/// The options steer ptxas, which isn't there, and its logs, which stay empty.
+ULSC_EXPORT Result cuModuleLoadDataEx(cuda::Module *module, const void *image, unsigned count,
+                                      uint32_t *options, void **values) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] > cuda::JitCacheMode)
+      report({"unsupported",
+              text("cuModuleLoadDataEx has the option ", options[i]),
+              {},
+              text("options 0 to ", uint32_t(cuda::JitCacheMode))});
+    bool isLog = options[i] == cuda::JitInfoLogBuffer || options[i] == cuda::JitErrorLogBuffer;
+    if (isLog && values[i])
+      *static_cast<char *>(values[i]) = 0;
+  }
   return load(module, image);
 }
 

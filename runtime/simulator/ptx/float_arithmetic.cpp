@@ -95,6 +95,37 @@ void arithmeticOfPairs(Warp &warp, const Instruction &in) {
   });
 }
 
+/// The factors (of an addition: the first term) have 16 bits, the other term and the result are
+/// f32.
+template <typename Op, typename E>
+void mixedArithmetic(Warp &warp, const Instruction &in) {
+  const auto *a = warp.read<uint16_t>(in.source[0]);
+  bool saturates = in.saturates, isFma = std::is_same_v<Op, Fma>;
+  const auto *b = isFma ? warp.read<uint16_t>(in.source[1]) : a;
+  const auto *c = warp.read<float>(in.source[isFma ? 2 : 1]);
+  forLanes<float>(warp, in.result, [=](uint32_t lane) {
+    float x = E{a[lane]}.value(), y = isFma ? E{b[lane]}.value() : c[lane];
+    float value = Op::template apply<float>(x, y, c[lane]);
+    return canonical(saturates ? saturate(value) : value);
+  });
+}
+
+template <typename Op>
+void decodeMixed(Decoder &decoder, Opcode &opcode, const Statement &statement, Instruction &in,
+                 Type narrow) {
+  constexpr bool isFma = std::is_same_v<Op, Fma>,
+                 isSum = std::is_same_v<Op, Add> || std::is_same_v<Op, Subtract>;
+  if ((!isFma && !isSum) || in.flushes || (narrow != Type::F16 && narrow != Type::BF16))
+    opcode.refuseType(narrow);
+  size_t count = isFma ? 3 : 2;
+  Decoder::expectOperands(statement, count + 1);
+  in.result = decoder.destination(statement.operands[0], Type::F32, in.line);
+  for (size_t i = 0; i < count; ++i)
+    in.source[i] =
+        decoder.source(statement.operands[i + 1], i + 1 < count ? narrow : Type::F32, in.line);
+  in.run = narrow == Type::F16 ? mixedArithmetic<Op, Half> : mixedArithmetic<Op, BFloat>;
+}
+
 #if defined(__x86_64__)
 /// Most of the work of a model: with the processor's own instruction where it has one.
 __attribute__((target("avx2,fma"))) void fastFma(Warp &warp, const Instruction &in) {
@@ -138,6 +169,11 @@ void decodeArithmetic(Decoder &decoder, Opcode &opcode, const Statement &stateme
       opcode.refuseType(type);
     return decodeHalf(decoder, opcode, statement, in, type);
   }
+  if (Type narrow = opcode.takeType();
+      type == Type::F32 && narrow != Type::None && !isDirected && !isApproximate)
+    return decodeMixed<Op>(decoder, opcode, statement, in, narrow);
+  else if (narrow != Type::None)
+    opcode.refuseType(narrow);
   floatOperands(decoder, statement, in, type, count);
   if (type == Type::F32x2) {
     if (isDirected || in.saturates || isApproximate || operation > Arithmetic::Fma)

@@ -3,6 +3,7 @@
 
 #include "simulator/core/device.h"
 #include "simulator/core/settings.h"
+#include "simulator/ptx/launch_races.h"
 
 namespace ulsc::simulator::ptx {
 
@@ -17,6 +18,7 @@ constexpr uint64_t cellsKept = 8 << 20;
 
 void runKernel(const Kernel &kernel, Dimensions grid, Dimensions block, uint32_t dynamicSharedBytes,
                const uint8_t *parameters) {
+  reuseSegments();
   Launch launch;
   launch.kernel = &kernel;
   launch.grid = grid;

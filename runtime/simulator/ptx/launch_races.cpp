@@ -61,13 +61,20 @@ void beginSegment(Warp &warp) {
   Launch &launch = *warp.launch;
   if (nextSegment == UINT32_MAX)
     report({"limit",
-            "the simulated device has run four thousand million parts of warps, which is its limit",
-            {},
-            "a shorter run, or ULSC_SIMULATOR_RACES=0"});
+            "a launch has more than two thousand million parts of warps between barriers",
+            {{"operation", currentOperation()}},
+            "a smaller launch, or ULSC_SIMULATOR_RACES=0"});
   if (launch.segments.empty())
     launch.firstSegment = nextSegment;
   warp.segment = nextSegment++;
   launch.segments.push_back({warp.block->number, warp.number, warp.epoch});
+}
+
+void reuseSegments() {
+  if (nextSegment < 0x80000000u)
+    return;
+  dropLaunchCells(); // no record may seem to be of a later launch
+  nextSegment = 1;
 }
 
 void syncLanes(Warp &warp, uint32_t lanes) {

@@ -52,6 +52,8 @@ inline void recordAccess(LaunchCell &cell, uint64_t mine, bool isWrite) {
   cell.reader = mine;
 }
 
+/// Before a launch: begins to count segments again where half of the numbers are used up.
+void reuseSegments();
 /// A new segment of the warp, after a synchronisation; the first one when the warp starts.
 void beginSegment(Warp &warp);
 /// bar.warp.sync of these lanes.

@@ -25,6 +25,8 @@ const char *cudaGetErrorString(Result error);
 Result cudaRuntimeGetVersion(int *version);
 Result cuDriverGetVersion(int *version);
 Result cuGetErrorName(Result error, const char **name);
+Result cuModuleLoadDataEx(cuda::Module *module, const void *image, unsigned count,
+                          uint32_t *options, void **values);
 }
 
 namespace {
@@ -282,4 +284,22 @@ TEST(Scheduler, AdvancesWhileTheHostWaitsElsewhere) {
     while (!hasRun) { // no call of the device: as in a barrier of MPI
     }
   });
+}
+
+TEST(Driver, OptionsOfLoading) {
+  auto load = [](uint32_t option) {
+    begin();
+    char log[8] = "log";
+    void *value = log;
+    cuda::Module module = nullptr;
+    check(cuModuleLoadDataEx(&module, ".version 8.0\n.target sm_80\n", 1, &option, &value));
+    EXPECT_VALUE(log[0], option == cuda::JitErrorLogBuffer ? 0 : 'l');
+  };
+  expectFine([&] { load(cuda::JitErrorLogBuffer); });
+  expectFine([&] { load(7); });
+  Outcome outcome = runInChild([&] { load(30); });
+  EXPECT_EQ(outcome.exitCode, 86);
+  EXPECT_NE(outcome.errors.find("unsupported: cuModuleLoadDataEx has the option 30"),
+            std::string::npos)
+      << outcome.errors;
 }

@@ -28,6 +28,9 @@ uint64_t truncated(Int value, int bits) {
   return bits == 64 ? uint64_t(value) : uint64_t(value) & ((uint64_t(1) << bits) - 1);
 }
 
+/// Modulo 2 to the 128.
+Int product(Int x, Int y) { return Int((unsigned __int128)(x) * (unsigned __int128)(y)); }
+
 /// "%r" with the number for a width.
 std::string reg(int bits, int number) {
   return (bits == 16 ? "%h" : bits == 32 ? "%r" : "%rd") + std::to_string(number);
@@ -64,12 +67,14 @@ TEST_P(Integers, Arithmetic) {
   int bits = GetParam().bits;
   expectAll("add", 2, [](Int x, Int y, Int) { return x + y; });
   expectAll("sub", 2, [](Int x, Int y, Int) { return x - y; });
-  expectAll("mul.lo", 2, [](Int x, Int y, Int) { return x * y; });
+  expectAll("mul.lo", 2, [](Int x, Int y, Int) { return product(x, y); });
   expectAll("mul.hi", 2, [=](Int x, Int y, Int) {
     return GetParam().isSigned ? (x * y) >> bits
                                : Int((unsigned __int128)(x) * (unsigned __int128)(y) >> bits);
   });
-  expectAll("mad.lo", 3, [](Int x, Int y, Int z) { return x * y + z; });
+  expectAll("mad.lo", 3, [](Int x, Int y, Int z) {
+    return Int((unsigned __int128)(product(x, y)) + (unsigned __int128)(z));
+  });
   expectAll("min", 2, [](Int x, Int y, Int) { return x < y ? x : y; });
   expectAll("max", 2, [](Int x, Int y, Int) { return x < y ? y : x; });
   expectAll("sad", 3, [](Int x, Int y, Int z) { return (x < y ? y - x : x - y) + z; });

@@ -1,8 +1,6 @@
-// Streams, events, copies and capture: what lacks an order is found under every seed, what has one
-// runs right under every seed.
-#include "device_program.h"
-
-#include <gtest/gtest.h>
+// Streams, events and copies: what lacks an order is found under every seed, what has one runs
+// right under every seed.
+#include "two_streams.h"
 
 #include <cstring>
 
@@ -10,93 +8,6 @@ using namespace ulsc;
 using namespace ulsc::simulator::test;
 
 namespace {
-
-constexpr int seeds = 20, words = 1024;
-constexpr int reportExitCode = 86;
-
-void expect(bool condition, const char *what) {
-  if (!condition)
-    throw std::runtime_error(what);
-}
-
-void expectFine(const Outcome &outcome) { EXPECT_EQ(outcome.exitCode, 0) << outcome.errors; }
-
-void expectReport(const Outcome &outcome, const std::vector<std::string> &parts) {
-  EXPECT_EQ(outcome.exitCode, reportExitCode) << outcome.errors;
-  for (const std::string &part : parts)
-    EXPECT_NE(outcome.errors.find(part), std::string::npos) << "no '" << part << "' in\n"
-                                                            << outcome.errors;
-}
-
-const char *const kernels = R"(
-.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry fill(.param .u64 p, .param .u32 value)
-{
-.reg .b32 %r<8>;
-.reg .b64 %rd<8>;
-ld.param.u64 %rd1, [p];
-ld.param.u32 %r1, [value];
-mov.u32 %r2, %tid.x;
-mov.u32 %r3, %ctaid.x;
-mov.u32 %r4, %ntid.x;
-mad.lo.u32 %r5, %r3, %r4, %r2;
-mul.wide.u32 %rd2, %r5, 4;
-add.s64 %rd3, %rd1, %rd2;
-st.global.u32 [%rd3], %r1;
-ret;
-}
-.visible .entry add(.param .u64 p, .param .u64 q)
-{
-.reg .b32 %r<8>;
-.reg .b64 %rd<8>;
-ld.param.u64 %rd1, [p];
-ld.param.u64 %rd4, [q];
-mov.u32 %r2, %tid.x;
-mov.u32 %r3, %ctaid.x;
-mov.u32 %r4, %ntid.x;
-mad.lo.u32 %r5, %r3, %r4, %r2;
-mul.wide.u32 %rd2, %r5, 4;
-add.s64 %rd3, %rd1, %rd2;
-add.s64 %rd5, %rd4, %rd2;
-ld.global.u32 %r6, [%rd3];
-ld.global.u32 %r7, [%rd5];
-add.s32 %r6, %r6, %r7;
-st.global.u32 [%rd3], %r6;
-ret;
-}
-)";
-
-/// Two streams, an event, and kernels that fill and add.
-struct TwoStreams {
-  TwoStreams() : program((begin(), kernels)), a(words), b(words) {
-    for (cuda::Stream *stream : {&first, &second})
-      check(cuStreamCreateWithPriority(stream, cuda::StreamNonBlocking, 0));
-    check(cuEventCreate(&event, cuda::EventDisableTiming));
-  }
-  void fill(Buffer<int> &buffer, int value, cuda::Stream stream) {
-    ulsc_simulator_set_source(&buffer == &a ? "fill a" : "fill b");
-    launch(program.function("fill"), {words / 256, 256, 1, 0, stream}, buffer.pointer(), value);
-  }
-  void add(cuda::Stream stream) {
-    ulsc_simulator_set_source("add b to a");
-    launch(program.function("add"), {words / 256, 256, 1, 0, stream}, a.pointer(), b.pointer());
-  }
-  void order(cuda::Stream from, cuda::Stream to) {
-    check(cuEventRecord(event, from));
-    check(cuStreamWaitEvent(to, event, 0));
-  }
-  void expectSum(int value) {
-    for (int each : a.read())
-      expect(each == value, "the sum is wrong");
-  }
-
-  Program program;
-  Buffer<int> a, b;
-  cuda::Stream first = nullptr, second = nullptr;
-  cuda::Event event = nullptr;
-};
 
 /// Fills a and b on two streams and adds; `waits` tells whether the event between is there.
 void fillAndAdd(bool waits) {
@@ -120,7 +31,7 @@ TEST(Streams, OrderedWorkIsRightUnderEverySeed) {
 TEST(Streams, MissingEventIsReportedUnderEverySeed) {
   for (int seed = 0; seed < seeds; ++seed) {
     Outcome outcome = runWithSeed(seed, [] { fillAndAdd(false); });
-    EXPECT_EQ(outcome.exitCode, reportExitCode) << outcome.errors;
+    EXPECT_EQ(outcome.exitCode, expectedExitCode) << outcome.errors;
     // The kernel that reads before anything has been written finds no values.
     bool isNamed =
         outcome.errors.find("race: two operations that nothing orders") != std::string::npos ||
@@ -306,128 +217,4 @@ TEST(Settings, RacesCanBeIgnored) {
           check(cuCtxSynchronize());
         },
         {{"ULSC_SIMULATOR_RACES", "0"}, {"ULSC_SIMULATOR_SEED", std::to_string(seed)}}));
-}
-
-// Capture.
-
-namespace {
-
-/// Captures a fork and a join: fill a on one stream, fill b on the other, add.
-cuda::Graph captureFillAndAdd(TwoStreams &streams, bool waits = true) {
-  check(cuStreamBeginCapture_v2(streams.first, cuda::CaptureGlobal));
-  streams.order(streams.first, streams.second);
-  streams.fill(streams.a, 3, streams.first);
-  streams.fill(streams.b, 4, streams.second);
-  if (waits)
-    streams.order(streams.second, streams.first);
-  streams.add(streams.first);
-  if (!waits)
-    streams.order(streams.second, streams.first);
-  cuda::Graph graph = nullptr;
-  check(cuStreamEndCapture(streams.first, &graph));
-  return graph;
-}
-
-} // namespace
-
-TEST(Capture, GraphRunsAgainUnderEverySeed) {
-  for (int seed = 0; seed < seeds; ++seed)
-    expectFine(runWithSeed(seed, [] {
-      TwoStreams streams;
-      cuda::Graph graph = captureFillAndAdd(streams);
-      size_t nodes = 0;
-      check(cuGraphGetNodes(graph, nullptr, &nodes));
-      expect(nodes == 3, "the graph has another number of nodes");
-      cuda::GraphExec exec = nullptr;
-      check(cuGraphInstantiateWithFlags(&exec, graph, 0));
-      check(cuGraphDestroy(graph));
-      for (int i = 0; i < 3; ++i) {
-        check(cuGraphLaunch(exec, streams.second));
-        streams.add(streams.second); // after the graph, before the next launch
-      }
-      check(cuStreamSynchronize(streams.second));
-      streams.expectSum(11);
-      check(cuGraphExecDestroy(exec));
-    }));
-}
-
-TEST(Capture, NothingRunsWhileCaptured) {
-  expectFine(runWithSeed(0, [] {
-    TwoStreams streams;
-    streams.fill(streams.a, 1, streams.first);
-    check(cuCtxSynchronize());
-    captureFillAndAdd(streams);
-    check(cuCtxSynchronize());
-    streams.expectSum(1);
-  }));
-}
-
-TEST(Capture, MissingEventInAGraphIsReportedUnderEverySeed) {
-  for (int seed = 0; seed < seeds; ++seed) {
-    Outcome outcome = runWithSeed(seed, [] {
-      TwoStreams streams;
-      streams.fill(streams.b, 0, streams.first);
-      cuda::Graph graph = nullptr;
-      check(cuStreamSynchronize(streams.first));
-      graph = captureFillAndAdd(streams, false);
-      cuda::GraphExec exec = nullptr;
-      check(cuGraphInstantiateWithFlags(&exec, graph, 0));
-      check(cuGraphLaunch(exec, streams.first));
-      check(cuCtxSynchronize());
-    });
-    expectReport(outcome, {"race: ", "(source fill b)", "(source add b to a)"});
-  }
-}
-
-TEST(Capture, MisuseIsRefused) {
-  auto expectResult = [](Result expected, const std::function<Result(TwoStreams &)> &call) {
-    expectFine(runWithSeed(0, [&] {
-      TwoStreams streams;
-      streams.fill(streams.a, 1, streams.second);
-      check(cuEventRecord(streams.event, streams.second));
-      check(cuCtxSynchronize());
-      check(cuStreamBeginCapture_v2(streams.first, cuda::CaptureGlobal));
-      Result result = call(streams);
-      if (result != expected)
-        throw std::runtime_error("returned " + std::to_string(result) + " instead of " +
-                                 std::to_string(expected));
-    }));
-  };
-  cuda::Graph graph = nullptr;
-  cuda::DevicePointer pointer = 0;
-  expectResult(cuda::CaptureUnsupported,
-               [](TwoStreams &s) { return cuStreamSynchronize(s.first); });
-  expectResult(cuda::CaptureUnsupported, [](TwoStreams &) { return cuCtxSynchronize(); });
-  expectResult(cuda::CaptureUnsupported, [](TwoStreams &s) { return cuStreamQuery(s.first); });
-  expectResult(cuda::CaptureUnsupported, [&](TwoStreams &) { return cuMemAlloc_v2(&pointer, 4); });
-  expectResult(cuda::CaptureUnsupported,
-               [](TwoStreams &s) { return cuStreamBeginCapture_v2(s.first, cuda::CaptureGlobal); });
-  expectResult(cuda::CaptureIsolation,
-               [](TwoStreams &s) { return cuStreamWaitEvent(s.first, s.event, 0); });
-  expectResult(cuda::CaptureUnmatched,
-               [&](TwoStreams &s) { return cuStreamEndCapture(s.second, &graph); });
-  expectResult(cuda::CapturedEvent, [](TwoStreams &s) {
-    check(cuEventRecord(s.event, s.first));
-    return cuEventQuery(s.event);
-  });
-  expectResult(cuda::CaptureUnjoined, [&](TwoStreams &s) {
-    s.order(s.first, s.second);
-    s.fill(s.a, 2, s.second);
-    return cuStreamEndCapture(s.first, &graph);
-  });
-  expectResult(cuda::CaptureInvalidated, [&](TwoStreams &s) {
-    cuStreamSynchronize(s.first); // spoils the capture
-    return cuStreamEndCapture(s.first, &graph);
-  });
-  expectResult(cuda::CaptureImplicit, [](TwoStreams &s) {
-    cuda::Stream blocking = nullptr;
-    check(cuStreamCreateWithPriority(&blocking, 0, 0));
-    s.order(s.first, blocking);
-    return cuMemsetD8Async(s.a.address, 0, 4, nullptr);
-  });
-  expectResult(cuda::CaptureMerge, [](TwoStreams &s) {
-    check(cuStreamBeginCapture_v2(s.second, cuda::CaptureGlobal));
-    check(cuEventRecord(s.event, s.second));
-    return cuStreamWaitEvent(s.first, s.event, 0);
-  });
 }

@@ -13,9 +13,7 @@ static int tid() { return __nvvm_read_ptx_sreg_tid_x(); }
 static int ntid() { return __nvvm_read_ptx_sreg_ntid_x(); }
 static int ctaid() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 static int index() { return ctaid() * ntid() + tid(); }
-static float shuffle(float value, int by) {
-  return __nvvm_shfl_sync_bfly_f32(~0u, value, by, 31);
-}
+static float shuffle(float value, int by) { return __nvvm_shfl_sync_bfly_f32(~0u, value, by, 31); }
 static float warpSum(float value) {
   for (int by = 16; by; by /= 2)
     value += shuffle(value, by);
@@ -97,13 +95,27 @@ KERNEL choose(GLOBAL long *values, int n) {
     return;
   long value = values[i];
   switch (i % 7) {
-  case 0: value = power(value, 3); break;
-  case 1: value = value / 7 - 3; break;
-  case 2: value = value % 5 * 11; break;
-  case 3: value = __builtin_popcountl(value); break;
-  case 4: value = __builtin_clzl(value | 1); break;
-  case 5: value = value << (i & 31) ^ value >> 3; break;
-  default: value = power(value + i, 2); break;
+  case 0:
+    value = power(value, 3);
+    break;
+  case 1:
+    value = value / 7 - 3;
+    break;
+  case 2:
+    value = value % 5 * 11;
+    break;
+  case 3:
+    value = __builtin_popcountl(value);
+    break;
+  case 4:
+    value = __builtin_clzl(value | 1);
+    break;
+  case 5:
+    value = value << (i & 31) ^ value >> 3;
+    break;
+  default:
+    value = power(value + i, 2);
+    break;
   }
   values[i] = value;
 }
