@@ -1,5 +1,6 @@
 """Text tests: ulsc-opt and its kind on .mlir files, checked by FileCheck."""
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -16,3 +17,8 @@ config.environment["PATH"] = os.pathsep.join(
 for command in ("compile", "explain"):
     config.substitutions.append((rf"\bulsc {command}\b", f"ulsc {command} --verify-each"))
 config.substitutions.append(("%python", sys.executable))
+# The assembler of a CUDA toolkit, where there is one, takes what programs for CUDA bring.
+ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))

@@ -29,9 +29,6 @@ class SCFDialect;
 namespace tensor {
 class TensorDialect;
 } // namespace tensor
-namespace gpu {
-class GPUDialect;
-} // namespace gpu
 namespace NVVM {
 class NVVMDialect;
 } // namespace NVVM

@@ -209,29 +209,29 @@ def EmitCpuKernelsPass : Pass<"ulsc-emit-cpu-kernels", "mlir::ModuleOp"> {
 def EmitCudaKernelsPass : Pass<"ulsc-emit-cuda-kernels", "mlir::ModuleOp"> {
   let summary = "turn kernels into functions of a grid's threads";
   let description = [{
-    Requires: exec.kernel ops that verify. Changes: each becomes an llvm.func of the gpu.module `kernels`, what one thread does, and a constant
+    Requires: exec.kernel ops that verify. Changes: each becomes an llvm.func of the nested module `kernels`, what one thread does, and a constant
     `ulsc_device_kernel` of its name on the host; launches get the blocks of their grid as `extent` and the threads of a block as `grain`. Elementwise kernels
     access 16 bytes at a time where all buffers are aligned to them, rows are computed by warps or blocks, permutations go through shared memory. What fits
     none of these is computed by one thread for each row, column or element. Leaves: no exec.kernel.
   }];
-  let dependentDialects = ["mlir::LLVM::LLVMDialect", "mlir::NVVM::NVVMDialect", "mlir::gpu::GPUDialect", "mlir::scf::SCFDialect",
+  let dependentDialects = ["mlir::LLVM::LLVMDialect", "mlir::NVVM::NVVMDialect", "mlir::scf::SCFDialect",
                            "mlir::arith::ArithDialect", "mlir::math::MathDialect"];
 }
 
 def EmitCudaAttentionPass : Pass<"ulsc-emit-cuda-attention", "mlir::ModuleOp"> {
   let summary = "turn attention into launches of kernels that go through tiles";
   let description = [{
-    Requires: exec. Changes: each distinct exec.attention becomes a function of the gpu.module `kernels`, each exec.attention_grad two, one for the
+    Requires: exec. Changes: each distinct exec.attention becomes a function of the nested module `kernels`, each exec.attention_grad two, one for the
     gradient of queries, one for that of keys and values; they use no scratch memory. Every sum has one order. Leaves: no attention ops.
   }];
-  let dependentDialects = ["mlir::LLVM::LLVMDialect", "mlir::NVVM::NVVMDialect", "mlir::gpu::GPUDialect", "mlir::scf::SCFDialect",
+  let dependentDialects = ["mlir::LLVM::LLVMDialect", "mlir::NVVM::NVVMDialect", "mlir::scf::SCFDialect",
                            "mlir::arith::ArithDialect", "mlir::math::MathDialect"];
 }
 
 def EmitKernelsTextPass : Pass<"ulsc-emit-kernels-text", "mlir::ModuleOp"> {
   let summary = "turn the module of kernels into PTX";
   let description = [{
-    Requires: the gpu.module `kernels` in the llvm and nvvm dialects. Changes: it becomes the constant `ulsc_kernels`, NUL-terminated PTX for
+    Requires: the nested module `kernels` in the llvm and nvvm dialects. Changes: it becomes the constant `ulsc_kernels`, NUL-terminated PTX for
     `arch`, which the program loads. Leaves a module without kernels as it is.
   }];
   let options = [Option<"arch", "arch", "std::string", /*default=*/"\"sm_90\"", "oldest architecture that runs the program">,

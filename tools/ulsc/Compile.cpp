@@ -12,6 +12,7 @@
 #include "ulsc/Target/Cpu.h"
 #include "ulsc/Timeline/Timeline.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -29,7 +30,7 @@ static const std::vector<OptionSpec> &getCompileOptions() {
         {"o", "FILE", "the program, or with --emit the module (default stdout)"},
         {"emit", "STAGE",
          "stop after a stage and print it: graph, train, sharded, staged, local, scheduled, exec, "
-         "llvm, exe"},
+         "llvm, ptx (of the target cuda), exe"},
         {"report", "FILE", "write what was compiled as one JSON document"},
         {"remarks", "", "tell what shardings gave up where they were in conflict"},
     };
@@ -69,15 +70,25 @@ static LogicalResult emitProgram(const std::string &output, Compilation &compila
   return success();
 }
 
+/// The text that the program of a device loads, without its NUL.
+static void printKernels(raw_ostream &stream, ModuleOp module) {
+  if (auto kernels = module.lookupSymbol<LLVM::GlobalOp>("ulsc_kernels"))
+    stream << cast<StringAttr>(kernels.getValueAttr()).getValue().rtrim('\0');
+}
+
 static int compile(const Arguments &arguments) {
   SmallVector<StringRef> stages;
   for (const Stage &stage : getStages())
     stages.push_back(stage.name);
-  stages.push_back("exe");
+  stages.append({"ptx", "exe"});
   auto emit = arguments.getChoice("emit", stages, "exe");
   if (!emit)
     return 2;
-  bool isProgram = *emit == "exe";
+  bool isProgram = *emit == "exe", isPtx = *emit == "ptx";
+  if (isPtx && arguments.get("target", "cpu") != "cuda")
+    return reportUsageError(
+        "--emit=ptx prints the kernels of the target cuda; add --target cuda, or "
+        "give --emit=llvm");
   if (isProgram && !arguments.has("o"))
     return reportUsageError(
         "compile needs -o FILE for the program, or --emit=STAGE to print a module");
@@ -85,12 +96,16 @@ static int compile(const Arguments &arguments) {
   if (failed(checkFolder(arguments.get("o"), isProgram)) ||
       failed(checkFolder(arguments.get("report"))) || !compilation.prepare())
     return 1;
-  if (failed(compilation.run(isProgram ? "llvm" : *emit)))
+  if (failed(compilation.run(isProgram || isPtx ? "llvm" : *emit)))
     return 1;
   std::string output = arguments.get("o", "-");
   LogicalResult written =
-      isProgram ? emitProgram(output, compilation)
-                : writeFile(output, [&](raw_ostream &stream) { compilation.printModule(stream); });
+      isProgram ? emitProgram(output, compilation) : writeFile(output, [&](raw_ostream &stream) {
+        if (isPtx)
+          printKernels(stream, compilation.getModule());
+        else
+          compilation.printModule(stream);
+      });
   if (failed(written))
     return 1;
   if (succeeded(writeReport(arguments, compilation)))

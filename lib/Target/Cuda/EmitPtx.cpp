@@ -9,7 +9,6 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -72,7 +71,6 @@ FailureOr<std::string> ulsc::emitPtx(Operation *kernels, const CudaOptions &opti
   MLIRContext &mlirContext = *kernels->getContext();
   registerBuiltinDialectTranslation(mlirContext);
   registerLLVMDialectTranslation(mlirContext);
-  registerGPUDialectTranslation(mlirContext);
   registerNVVMDialectTranslation(mlirContext);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(kernels, context, "kernels");

@@ -14,7 +14,6 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -38,7 +37,7 @@ void ulsc::buildCudaKernelsPipeline(OpPassManager &passes, StringRef arch, bool 
   passes.addPass(createDeduplicateKernelsPass());
   passes.addPass(createEmitCudaAttentionPass());
   passes.addPass(createEmitCudaKernelsPass());
-  convertToLLVM(passes.nest<gpu::GPUModuleOp>());
+  convertToLLVM(passes.nest<ModuleOp>());
   passes.addPass(createEmitKernelsTextPass({arch.str(), keepsModule}));
 }
 

@@ -14,11 +14,11 @@ using namespace ulsc;
 using namespace ulsc::lower;
 
 DeviceFunctions::DeviceFunctions(ModuleOp module) : module(module) {
-  kernels = module.lookupSymbol<gpu::GPUModuleOp>(kModuleName);
+  kernels = module.lookupSymbol<ModuleOp>(kModuleName);
   if (kernels)
     return;
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  kernels = gpu::GPUModuleOp::create(builder, module.getLoc(), kModuleName);
+  kernels = ModuleOp::create(builder, module.getLoc(), kModuleName);
 }
 
 /// PTX names have letters, digits, `_` and `$`.

@@ -9,7 +9,6 @@
 
 #include "passes/Lower/Cuda/GridBuilder.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace ulsc::lower {
@@ -22,7 +21,7 @@ public:
 
   explicit DeviceFunctions(mlir::ModuleOp module);
 
-  mlir::gpu::GPUModuleOp getModule() { return kernels; }
+  mlir::ModuleOp getModule() { return kernels; }
 
   /// A kernel with an entry block and no more. Its arguments: the address of the control block,
   /// addresses of buffers, scalars as i64.
@@ -34,7 +33,7 @@ public:
 
 private:
   mlir::ModuleOp module;
-  mlir::gpu::GPUModuleOp kernels;
+  mlir::ModuleOp kernels;
 };
 
 } // namespace ulsc::lower

@@ -8,7 +8,6 @@
 #include "passes/Lower/Cuda/GridAttention.h"
 #include "passes/Lower/Passes.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/raw_ostream.h"

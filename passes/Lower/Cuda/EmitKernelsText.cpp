@@ -22,8 +22,7 @@ struct EmitKernelsText : ulsc::impl::EmitKernelsTextPassBase<EmitKernelsText> {
   using EmitKernelsTextPassBase::EmitKernelsTextPassBase;
 
   void runOnOperation() override {
-    auto kernels =
-        getOperation().lookupSymbol<gpu::GPUModuleOp>(lower::DeviceFunctions::kModuleName);
+    auto kernels = getOperation().lookupSymbol<ModuleOp>(lower::DeviceFunctions::kModuleName);
     if (!kernels)
       return;
     CudaOptions options;
