@@ -53,6 +53,17 @@ struct Schedule {
   std::vector<std::vector<Entry>> ranks;
 };
 
+/// The most ranks, microbatches or chunks of a rank that a schedule may have.
+inline constexpr int64_t kMostOfAny = 1 << 16;
+
+/// What is wrong with the size that a table of this shape would have, as the end of a sentence
+/// about the schedule; empty if nothing. Only then may one be made.
+std::string checkSize(const Shape &shape);
+
+/// What is wrong where a model of so many blocks is cut into the chunks of a shape that `checkSize`
+/// accepts; empty if nothing.
+std::string checkBlocks(const Shape &shape, int64_t blocks);
+
 /// Schedules that are built in, by name:
 /// - `gpipe` (Huang et al. 2019): all forwards, then all backwards; m microbatches in flight;
 /// - `1f1b` (Narayanan et al. 2019, 2021): at most min(p − rank, m) in flight;

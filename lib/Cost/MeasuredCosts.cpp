@@ -12,11 +12,12 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::cost;
+
+/// More than eleven days.
+static constexpr double kMostUs = 1e12;
 
 /// A trace has a line for each kernel of its steps on each rank.
 static constexpr uint64_t kMostBytes = uint64_t(256) << 20;
@@ -29,7 +30,8 @@ struct BlockCalls {
 };
 } // namespace
 
-/// Adds a call of a block's function: `layer.fwd`, `layer.bwd.acc`, `layer.again`.
+/// Adds a call of a block's function: `layer.fwd`, `layer.bwd.acc`, `layer.again`. What has no
+/// backward, as a frozen embedding, is called by its block's plain name.
 static void addCall(llvm::MapVector<StringRef, BlockCalls> &calls, StringRef function, double us) {
   for (StringRef part : {".fwd", ".bwd", ".again"}) {
     size_t end = function.rfind(part);
@@ -41,19 +43,32 @@ static void addCall(llvm::MapVector<StringRef, BlockCalls> &calls, StringRef fun
     block.forwards += isForward;
     return;
   }
+  BlockCalls &block = calls[function];
+  block.forwardUs += us;
+  ++block.forwards;
 }
+
+/// A time whose sums and squares stay finite.
+static bool isLegalTime(std::optional<double> us) { return us && *us >= 0 && *us <= kMostUs; }
 
 static std::optional<MeasuredCosts> readTrace(const JsonFile &file,
                                               const llvm::json::Array &events) {
   llvm::MapVector<StringRef, BlockCalls> calls;
-  for (const llvm::json::Value &value : events) {
+  for (auto [i, value] : llvm::enumerate(events)) {
     const llvm::json::Object *event = value.getAsObject();
     if (!event || event->getString("cat") != StringRef("block"))
       continue;
     std::optional<StringRef> name = event->getString("name");
-    std::optional<double> duration = event->getNumber("dur");
-    if (name && duration && std::isfinite(*duration) && *duration >= 0)
-      addCall(calls, *name, *duration);
+    const llvm::json::Value *duration = event->get("dur");
+    if (!name || !duration)
+      continue;
+    if (!isLegalTime(duration->getAsNumber())) {
+      file.emitError("/traceEvents/" + std::to_string(i) + "/dur")
+          << "\"dur\" of event " << i << ", " << shorten(*name) << ", is "
+          << describeJson(*duration) << ", expected microseconds from 0 to 1e12";
+      return std::nullopt;
+    }
+    addCall(calls, *name, *duration->getAsNumber());
   }
   MeasuredCosts costs;
   for (auto &[name, block] : calls) {
@@ -91,13 +106,13 @@ static bool readCost(const JsonFile &file, const std::string &path, const llvm::
     if (!llvm::is_contained(keys, key)) {
       isLegal = false;
       file.emitError(path + "/" + key)
-          << "\"" << key << "\" is no key of a cost; expected one of "
+          << "\"" << shorten(key) << "\" is no key of a cost; expected one of "
           << llvm::join(ArrayRef<StringRef>(keys), ", ") << suggestNearest(key, keys);
     }
   for (StringRef key : keys) {
     const llvm::json::Value *given = object->get(key);
     std::optional<double> number = given ? given->getAsNumber() : std::nullopt;
-    if (number && std::isfinite(*number) && *number >= 0 && *number <= 1e12) {
+    if (isLegalTime(number)) {
       (key == "forward_us" ? cost.forwardUs : cost.backwardUs) = *number;
       continue;
     }
@@ -112,11 +127,31 @@ static bool readCost(const JsonFile &file, const std::string &path, const llvm::
   return isLegal;
 }
 
+/// A file of costs holds nothing else: what it has beside them would not be looked at.
+static bool checkRoot(const JsonFile &file) {
+  bool isLegal = true;
+  for (const std::string &key : file.getKeys("")) {
+    if (key == "costs")
+      continue;
+    isLegal = false;
+    InFlightDiagnostic error = file.emitError("/" + key);
+    if (key == "traceEvents")
+      error << "the file has \"costs\" and \"traceEvents\", expected one of them: times by hand, "
+               "or a trace; take one out";
+    else
+      error << "\"" << shorten(key) << "\" stands beside \"costs\", expected \"costs\" alone; take "
+            << "it out";
+  }
+  return isLegal;
+}
+
 std::optional<MeasuredCosts> cost::readMeasuredCosts(MLIRContext *context, StringRef path) {
   std::optional<JsonFile> file = JsonFile::load(context, path, kMostBytes);
   if (!file)
     return std::nullopt;
   const llvm::json::Object *root = file->getRoot().getAsObject();
+  if (root && root->get("costs") && !checkRoot(*file))
+    return std::nullopt;
   if (const llvm::json::Array *events = root ? root->getArray("traceEvents") : nullptr)
     return readTrace(*file, *events);
   const llvm::json::Object *object = root ? root->getObject("costs") : nullptr;

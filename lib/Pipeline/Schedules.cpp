@@ -146,6 +146,39 @@ static int64_t roundToMultiple(int64_t value, int64_t unit) {
   return std::max<int64_t>(1, (value + unit / 2) / unit) * unit;
 }
 
+std::string pipeline::checkSize(const Shape &shape) {
+  struct {
+    const char *what;
+    int64_t number;
+  } const numbers[] = {{"ranks along pp", shape.ranks},
+                       {"microbatches", shape.microbatches},
+                       {"chunks a rank", shape.chunksPerRank}};
+  for (const auto &[what, number] : numbers)
+    if (number < 1 || number > kMostOfAny)
+      return "can't have " + std::to_string(number) + " " + what + ", expected 1 to " +
+             std::to_string(kMostOfAny);
+  // Each pair has up to three entries.
+  constexpr int64_t mostPairs = int64_t(1) << 22;
+  int64_t pairs = shape.getChunks() * shape.microbatches;
+  if (pairs <= mostPairs)
+    return "";
+  return "can't have " + std::to_string(pairs) + " pairs of chunk and microbatch (" +
+         std::to_string(shape.ranks) + " ranks × " + std::to_string(shape.chunksPerRank) +
+         " chunks a rank × " + std::to_string(shape.microbatches) +
+         " microbatches), expected at most " + std::to_string(mostPairs) +
+         "; take fewer microbatches";
+}
+
+std::string pipeline::checkBlocks(const Shape &shape, int64_t blocks) {
+  if (shape.getChunks() <= blocks)
+    return "";
+  return "the model is " + std::to_string(blocks) +
+         " blocks, embedding and head included, too few for " + std::to_string(shape.getChunks()) +
+         " chunks (pp=" + std::to_string(shape.ranks) + " × " +
+         std::to_string(shape.chunksPerRank) + " a rank); the most that it can be cut into is " +
+         std::to_string(blocks);
+}
+
 static const BuiltIn *findBuiltIn(llvm::StringRef name) {
   const auto *found =
       llvm::find_if(kBuiltIn, [&](const BuiltIn &builtIn) { return builtIn.name == name; });
@@ -165,10 +198,8 @@ std::optional<Schedule> pipeline::makeSchedule(llvm::StringRef name, const Shape
               suggestNearest(name, getScheduleNames());
     return std::nullopt;
   }
-  if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunksPerRank < 1) {
-    problem = "needs at least one rank, one microbatch and one chunk a rank";
+  if (problem = checkSize(shape); !problem.empty())
     return std::nullopt;
-  }
   if (found->chunksPerRank && found->chunksPerRank != shape.chunksPerRank) {
     problem = "has " + std::to_string(found->chunksPerRank) +
               (found->chunksPerRank == 1 ? " chunk" : " chunks") + " a rank, not " +

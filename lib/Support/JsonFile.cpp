@@ -222,8 +222,14 @@ std::string ulsc::describeJson(const llvm::json::Value &value) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << value;
-  constexpr size_t longest = 60;
-  if (text.size() > longest)
-    text = text.substr(0, longest) + "…";
-  return text;
+  return shorten(text, 60);
+}
+
+std::string ulsc::shorten(StringRef text, size_t longest) {
+  if (text.size() <= longest)
+    return text.str();
+  // Not in the midst of a character.
+  while (longest > 0 && (text[longest] & 0xc0) == 0x80)
+    --longest;
+  return text.take_front(longest).str() + "…";
 }

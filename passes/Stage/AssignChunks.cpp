@@ -13,6 +13,7 @@
 #include "ulsc/Cost/OpCost.h"
 #include "ulsc/PipelineScheduleFile.h"
 #include "ulsc/Recipe.h"
+#include "ulsc/Support/JsonFile.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringMap.h"
@@ -66,7 +67,7 @@ static std::optional<SmallVector<size_t>> cutAtNames(ArrayRef<uls::CallOp> calls
     std::optional<size_t> call = names.find(name);
     isLegal &= call && *call > (ends.empty() ? 0 : ends.back());
     if (!call)
-      emitError(location) << "\"" << name << "\" is no block; " << names.suggest(name);
+      emitError(location) << "\"" << shorten(name) << "\" is no block; " << names.suggest(name);
     else if (*call == 0)
       emitError(location) << "\"" << name << "\" begins the first chunk, expected the blocks that "
                           << "begin the chunks after it; the next is " << names.getName(1);
@@ -115,12 +116,19 @@ findMeasured(ArrayRef<uls::CallOp> calls, const cost::MeasuredCosts &costs, Stri
   };
   bool isLegal = true;
   // What is said of one layer goes before what is said of its block.
+  llvm::SmallDenseMap<size_t, StringRef> nameOf;
   for (auto &[name, cost] : costs)
-    if (std::optional<size_t> call = names.find(name))
+    if (std::optional<size_t> call = names.find(name)) {
       costOf[*call] = &cost;
+      if (auto [other, isNew] = nameOf.try_emplace(*call, name); !isNew) {
+        emitError(cost.location) << "\"" << name << "\" and \"" << other->second
+                                 << "\" are one block; keep one of them";
+        isLegal = false;
+      }
+    }
   for (auto &[name, cost] : costs)
     if (!assignBlock(name, cost) && !names.find(name)) {
-      emitError(cost.location) << "has a cost of \"" << name << "\", which is no block; "
+      emitError(cost.location) << "has a cost of \"" << shorten(name) << "\", which is no block; "
                                << names.suggest(name);
       isLegal = false;
     }
@@ -160,7 +168,12 @@ AssignChunks::balance(uls::StepOp step, ArrayRef<uls::CallOp> calls, int64_t mic
   SmallVector<CallMemory> memory;
   if (memoryLimit)
     memory = estimateMemory(step, calls, *policy);
-  return cutCalls({*times, memory, double(memoryLimit)}, *table);
+  SmallVector<size_t> ends = cutCalls({*times, memory, double(memoryLimit)}, *table);
+  if (!ends.empty())
+    return ends;
+  step.emitError() << "the blocks can't be cut into " << table->shape.getChunks()
+                   << " chunks by their times, whose sums are not finite; correct --costs";
+  return std::nullopt;
 }
 
 LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipeline> &named) {
@@ -171,12 +184,12 @@ LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipelin
     llvm::append_range(calls, loop.getBody().front().getOps<uls::CallOp>());
     microbatches = loop.getCount();
   }
-  size_t count = ranks * chunks;
-  if (calls.size() < count)
-    return step.emitError() << "the model is " << calls.size()
-                            << " blocks, embedding and head included, too few for " << count
-                            << " chunks (pp=" << ranks << " × " << int64_t(chunks)
-                            << " a rank); the most that it can be cut into is " << calls.size();
+  pipeline::Shape shape{ranks, microbatches, chunks};
+  if (std::string problem = pipeline::checkSize(shape); !problem.empty())
+    return step.emitError() << "schedule " << schedule << " " << problem;
+  if (std::string problem = pipeline::checkBlocks(shape, calls.size()); !problem.empty())
+    return step.emitError() << problem;
+  size_t count = shape.getChunks();
   std::optional<SmallVector<size_t>> ends;
   if (named && named->stagesLocation)
     ends = cutAtNames(calls, *named, count);

@@ -12,6 +12,8 @@
 // HEAD: uls.call @head({{.*}} {dist.chunk = 1 : i64
 // A trace says the same: functions of a block are added up, each call's mean.
 // RUN: ulsc-opt %t/sharded.mlir --ulsc-assign-chunks="costs=%t/trace.json" | FileCheck %s --check-prefix=HEAD
+// What is frozen has no backward and is called by its block's plain name.
+// RUN: ulsc-opt %t/sharded.mlir --ulsc-assign-chunks="costs=%t/frozen.json" | FileCheck %s --check-prefix=HEAD
 // What is said of one layer goes before what is said of its block.
 // RUN: ulsc-opt %t/sharded.mlir --ulsc-assign-chunks="costs=%t/layer.json" | FileCheck %s --check-prefix=LAYER
 // LAYER: uls.call @embed({{.*}} {dist.chunk = 0 : i64
@@ -32,6 +34,13 @@
 // EMPTY: empty.json:1:2: error: has no span of a block ("cat": "block"), expected a trace that a compiled program wrote with --trace
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/backward.json --emit=staged 2>&1 | FileCheck %s --check-prefix=BACKWARD
 // BACKWARD: backward.json:1:2: error: has calls of block layer only backward, expected whole steps of training
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/endless.json --emit=staged 2>&1 | FileCheck %s --check-prefix=ENDLESS
+// ENDLESS: endless.json:3:44: error: "dur" of event 1, layer.fwd, is 1e+308, expected microseconds from 0 to 1e12
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/twice.json --emit=staged 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: twice.json:2:2: error: "model.layers.0" and "layer.0" are one block; keep one of them
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/both.json --emit=staged 2>&1 | FileCheck %s --check-prefix=BOTH
+// BOTH: both.json:1:14: error: the file has "costs" and "traceEvents", expected one of them: times by hand, or a trace; take one out
+// BOTH: both.json:1:33: error: "unit" stands beside "costs", expected "costs" alone; take it out
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/absent.json --emit=staged 2>&1 | FileCheck %s --check-prefix=ABSENT
 // ABSENT: absent.json: error: can't be read: No such file or directory
 
@@ -67,3 +76,17 @@
 {"name": "head.fwd", "cat": "block", "dur": 100}, {"name": "head.bwd", "cat": "block", "dur": 100},
 {"name": "head.bwd.acc", "cat": "block", "dur": 100}
 ]}
+//--- frozen.json
+{"traceEvents": [{"name": "embed", "cat": "block", "dur": 30},
+{"name": "layer.fwd", "cat": "block", "dur": 10}, {"name": "layer.bwd", "cat": "block", "dur": 20},
+{"name": "head.fwd", "cat": "block", "dur": 100}, {"name": "head.bwd", "cat": "block", "dur": 200}]}
+//--- endless.json
+{"traceEvents": [
+ {"name": "embed.fwd", "cat": "block", "dur": 1},
+ {"name": "layer.fwd", "cat": "block",     "dur": 1e308}]}
+//--- twice.json
+{"costs": {"embed": {"forward_us": 10, "backward_us": 20}, "layer": {"forward_us": 10, "backward_us": 20},
+ "model.layers.0": {"forward_us": 10, "backward_us": 20}, "layer.0": {"forward_us": 10, "backward_us": 20},
+ "head": {"forward_us": 10, "backward_us": 20}}}
+//--- both.json
+{"costs": {}, "traceEvents": [], "unit": "us"}
