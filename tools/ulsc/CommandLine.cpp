@@ -19,7 +19,12 @@ using namespace ulsc::tool;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
+static bool wasUsageReported = false;
+
+bool ulsc::tool::hasUsageError() { return wasUsageReported; }
+
 int ulsc::tool::reportUsageError(const llvm::Twine &message) {
+  wasUsageReported = true;
   llvm::errs() << "ulsc: error: " << message << "\n";
   return 2;
 }

@@ -39,8 +39,8 @@
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/twice.json --emit=staged 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: twice.json:2:2: error: "model.layers.0" and "layer.0" are one block; keep one of them
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/both.json --emit=staged 2>&1 | FileCheck %s --check-prefix=BOTH
-// BOTH: both.json:1:14: error: the file has "costs" and "traceEvents", expected one of them: times by hand, or a trace; take one out
-// BOTH: both.json:1:33: error: "unit" stands beside "costs", expected "costs" alone; take it out
+// BOTH: both.json:1:15: error: the file has "costs" and "traceEvents", expected one of them: times by hand, or a trace; take one out
+// BOTH: both.json:1:34: error: "unit" stands beside "costs", expected "costs" alone; take it out
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 4 --costs %t/absent.json --emit=staged 2>&1 | FileCheck %s --check-prefix=ABSENT
 // ABSENT: absent.json: error: can't be read: No such file or directory
 

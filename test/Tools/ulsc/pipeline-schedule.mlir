@@ -41,12 +41,33 @@
 // KEYS-DAG: keys.json:2:3: error: "chunks" is 0, expected a whole number from 1, the chunks of each rank along pp
 // KEYS-DAG: keys.json:2:27: error: is 4, expected the name of a block in quotes, as "model.layers.4"
 
+// KEYS-DAG: keys.json:3:3: error: "a{{[a]+}}…" is no key of a pipeline
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 8 --recipe %t/no-name.json --emit=staged 2>&1 | FileCheck %s --check-prefix=NO-NAME
+// NO-NAME: no-name.json:1:15: error: "schedule" is empty, expected one of gpipe, 1f1b, interleaved, zb-h1, zb-h2, zbv, or the path of a JSON file; give one or leave the key out
+// The place is that of the chunks, whoever asked for the schedule.
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 8 --recipe %t/chunks.json --pp-schedule 1f1b --emit=staged 2>&1 | FileCheck %s --check-prefix=THREE
+// THREE: chunks.json:1:15: error: schedule 1f1b has 1 chunk a rank, not 3; take 1, or the schedule interleaved
+
+// Numbers that nobody means are refused before a table of their size is made.
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 8 --pp-schedule interleaved --pp-chunks 1000000000 --microbatches 2 --emit=staged 2>&1 | FileCheck %s --check-prefix=CHUNKS
+// CHUNKS: command line: error: schedule interleaved can't have 1000000000 chunks a rank, expected 1 to 65536
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 8 --recipe %t/many.json --microbatches 2 --emit=staged 2>&1 | FileCheck %s --check-prefix=MANY
+// MANY: many.json:2:3: error: schedule interleaved can't have 4611686018427387905 chunks a rank, expected 1 to 65536
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=16777216 --seq 16 --batch 100 --microbatches 100 --emit=staged 2>&1 | FileCheck %s --check-prefix=STAGES
+// STAGES: command line: error: schedule 1f1b can't have 16777216 ranks along pp, expected 1 to 65536
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 100000000 --microbatches 100000000 --emit=staged 2>&1 | FileCheck %s --check-prefix=STEP
+// STEP: command line: error: schedule 1f1b can't have 100000000 microbatches, expected 1 to 65536
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=1024 --seq 16 --batch 8192 --microbatches 8192 --emit=staged 2>&1 | FileCheck %s --check-prefix=PAIRS
+// PAIRS: command line: error: schedule 1f1b can't have 8388608 pairs of chunk and microbatch (1024 ranks × 1 chunks a rank × 8192 microbatches), expected at most 4194304; take fewer microbatches
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=400 --seq 16 --batch 800 --microbatches 800 --pp-schedule zbv --emit=staged 2>&1 | FileCheck %s --check-prefix=FEW
+// FEW: command line: error: the model is 4 blocks, embedding and head included, too few for 800 chunks (pp=400 × 2 a rank); the most that it can be cut into is 4
+
 // What is wrong with a file, with its place.
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 8 --pp-schedule %t/absent.json --emit=staged 2>&1 | FileCheck %s --check-prefix=ABSENT
 // ABSENT: absent.json: error: can't be read: No such file or directory
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 8 --microbatches 2 --pp-chunks 1 --pp-schedule %t/zbv.json --emit=staged 2>&1 | FileCheck %s --check-prefix=SHAPE
 // SHAPE: zbv.json:3:3: error: the schedule is for microbatches = 4, but a step has 2 microbatches; take another table, or --microbatches 4
-// SHAPE: zbv.json:4:3: error: the schedule is for chunks_per_rank = 2, but --pp-chunks is 1; take another table, or --pp-chunks 2
+// SHAPE: zbv.json:4:3: error: the schedule is for chunks_per_rank = 2, but a rank has 1 chunk; take another table, or --pp-chunks 2
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=4 --seq 16 --batch 8 --microbatches 4 --pp-schedule %t/zbv.json --emit=staged 2>&1 | FileCheck %s --check-prefix=RANKS
 // RANKS: zbv.json:2:3: error: the schedule is for ranks = 2, but the mesh has pp=4; take another table, or --mesh pp=2
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 8 --pp-schedule %t/list.json --emit=staged 2>&1 | FileCheck %s --check-prefix=LIST
@@ -68,6 +89,13 @@
 // CYCLE: cycle.json:2:3: error: rank 0 cannot start backward of chunk 0, microbatch 0 before backward_input of chunk 1, microbatch 0, which rank 1 has later; rank 1 cannot start forward of chunk 1, microbatch 1 before forward of chunk 0, microbatch 1, which rank 0 has later
 // RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 8 --pp-schedule %t/missing.json --emit=staged 2>&1 | FileCheck %s --check-prefix=MISSING
 // MISSING: missing.json:2:3: error: there is no backward of chunk 1, microbatch 0
+// A table that is wrong throughout does not say so of each entry.
+// RUN: %python -c "print('{\"ranks\": 2, \"microbatches\": 1, \"table\": [[' + ', '.join(['[\"forward\", 9, 0]'] * 100) + '], []]}')" > %t/throughout.json
+// RUN: not ulsc compile %S/../../golden/llama --mesh pp=2 --seq 16 --batch 8 --pp-schedule %t/throughout.json --emit=staged 2>&1 | FileCheck %s --check-prefix=THROUGHOUT
+// THROUGHOUT-COUNT-20: error: rank 0, entry {{[0-9]+}}: the chunk is 9
+// THROUGHOUT-NEXT: throughout.json:1:33: error: and 80 more errors
+// RUN: not ulsc-opt %t/sharded.mlir --ulsc-stage-pipeline="schedule=interleaved chunks=4611686018427387905" 2>&1 | FileCheck %s --check-prefix=WRAPS
+// WRAPS: error: {{.*}}schedule interleaved can't have 4611686018427387905 chunks a rank, expected 1 to 65536
 // RUN: not ulsc-opt %t/sharded.mlir --ulsc-stage-pipeline="schedule=%t/cycle.json" 2>&1 | FileCheck %s --check-prefix=PASS
 // PASS: cycle.json:1:14: error: the schedule is for microbatches = 2, but a step has 4 microbatches
 
@@ -77,7 +105,15 @@
 {"pipeline": {"schedule": "zb-h3"}}
 //--- keys.json
 {"pipeline": {"shedule": "zb-h1",
-  "chunks": 0, "stages": [4]}}
+  "chunks": 0, "stages": [4],
+  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": 1}}
+//--- no-name.json
+{"pipeline": {"schedule": ""}}
+//--- chunks.json
+{"pipeline": {"chunks": 3}}
+//--- many.json
+{"pipeline": {"schedule": "interleaved",
+  "chunks": 4611686018427387905}}
 //--- list.json
 []
 //--- counts.json
