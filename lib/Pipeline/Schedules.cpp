@@ -154,7 +154,15 @@ static const BuiltIn *findBuiltIn(llvm::StringRef name) {
 
 std::optional<int64_t> pipeline::getChunksPerRank(llvm::StringRef name) {
   const BuiltIn *found = findBuiltIn(name);
-  return found ? std::optional<int64_t>(std::max<int64_t>(found->chunksPerRank, 1)) : std::nullopt;
+  if (!found)
+    return std::nullopt;
+  // Of one chunk a rank it would be 1f1b, which nobody means who asks for it by name alone.
+  return found->chunksPerRank ? found->chunksPerRank : 2;
+}
+
+bool pipeline::takesAnyChunks(llvm::StringRef name) {
+  const BuiltIn *found = findBuiltIn(name);
+  return found && !found->chunksPerRank;
 }
 
 std::optional<Schedule> pipeline::makeSchedule(llvm::StringRef name, const Shape &shape,
