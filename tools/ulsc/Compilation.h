@@ -62,6 +62,7 @@ private:
   bool readOptions();
   bool readPrecision();
   bool readSchedule();
+  bool checkPipelineOptions();
   bool checkReshard();
   bool readBatch();
   bool readPipelinesAfter();
