@@ -137,8 +137,8 @@ static unsigned findDepth(StringRef text) {
   return deepest;
 }
 
-/// What the parser says, and where: its messages begin with "[line:column, byte=n]: ". The column is
-/// that of the character that it read last, 0 at the beginning of a line.
+/// What the parser says, and where: its messages begin with "[line:column, byte=n]: ". The column
+/// is that of the character that it read last, 0 at the beginning of a line.
 static std::pair<std::string, FileLineColLoc> explainParseError(MLIRContext *context,
                                                                 StringRef file, llvm::Error error) {
   std::string message = llvm::toString(std::move(error));
