@@ -72,7 +72,7 @@ static bool readStages(const JsonFile &file, const llvm::json::Value &value, Pip
       pipeline.stages.emplace_back(text->str(), LocationAttr(file.getLocation(place)));
       continue;
     }
-    file.emitError(place) << "is " << describeJson(element)
+    file.emitError(place) << "\"stages\" has " << describeJson(element)
                           << ", expected the name of a block in quotes, as \"model.layers.4\"";
     isLegal = false;
   }

@@ -68,7 +68,7 @@ int64_t ScheduleReader::readCount(StringRef key, std::optional<int64_t> fallback
   const llvm::json::Value *value = file.getRoot().getAsObject()->get(key);
   if (!value) {
     if (!fallback)
-      fail("") << "has no key \"" << key << "\", expected a whole number from 1";
+      fail("") << "the schedule has no key \"" << key << "\", expected a whole number from 1";
     return fallback.value_or(1);
   }
   std::optional<int64_t> number = value->getAsInteger();
@@ -83,7 +83,7 @@ std::optional<Shape> ScheduleReader::readShape() {
   static constexpr StringRef keys[] = {"ranks", "microbatches", "chunks_per_rank", "rank_of",
                                        "table"};
   if (!file.getRoot().getAsObject()) {
-    fail("") << "is " << describeJson(file.getRoot()) << ", expected an object with "
+    fail("") << "the schedule is " << describeJson(file.getRoot()) << ", expected an object with "
              << llvm::join(ArrayRef<StringRef>(keys), ", ");
     return std::nullopt;
   }
@@ -174,7 +174,7 @@ void ScheduleReader::readTable() {
   schedule.ranks.resize(schedule.shape.ranks);
   const llvm::json::Value *value = file.getRoot().getAsObject()->get("table");
   if (!value) {
-    fail("") << "has no key \"table\", expected a list with the work of each rank";
+    fail("") << "the schedule has no key \"table\", expected a list with the work of each rank";
     return;
   }
   const llvm::json::Array *list = value->getAsArray();
@@ -208,8 +208,14 @@ std::optional<Schedule> ScheduleReader::run() {
     file.emitError("/table") << "and " << numErrors - kMostErrors << " more errors";
   if (!isLegal)
     return std::nullopt;
-  if (std::string problem = checkSchedule(schedule); !problem.empty()) {
-    fail("/table") << problem;
+  SchedulePlace place;
+  if (std::string problem = checkSchedule(schedule, &place); !problem.empty()) {
+    // What is read has as many entries as the file.
+    std::string path = "/table";
+    for (int64_t index : {place.rank, place.entry})
+      if (index >= 0)
+        path += "/" + std::to_string(index);
+    fail(path) << problem;
     return std::nullopt;
   }
   return std::move(schedule);

@@ -169,14 +169,24 @@ std::string pipeline::checkSize(const Shape &shape) {
          "; take fewer microbatches";
 }
 
-std::string pipeline::checkBlocks(const Shape &shape, int64_t blocks) {
+/// What to do about too many chunks, where at most `most` a rank are possible.
+static std::string adviseOnChunks(llvm::StringRef schedule, int64_t chunks, int64_t most) {
+  if (chunks == 1 || most == 0)
+    return ": take a smaller pp";
+  if (pipeline::takesAnyChunks(schedule))
+    return ": lower --pp-chunks to " + std::to_string(most) + ", or take a smaller pp";
+  return ": take a schedule of one chunk a rank, as --pp-schedule 1f1b, or a smaller pp";
+}
+
+std::string pipeline::checkBlocks(const Shape &shape, int64_t blocks, llvm::StringRef schedule) {
   if (shape.getChunks() <= blocks)
     return "";
   return "the model is " + std::to_string(blocks) +
          " blocks, embedding and head included, too few for " + std::to_string(shape.getChunks()) +
          " chunks (pp=" + std::to_string(shape.ranks) + " × " +
          std::to_string(shape.chunksPerRank) + " a rank); the most that it can be cut into is " +
-         std::to_string(blocks);
+         std::to_string(blocks) +
+         adviseOnChunks(schedule, shape.chunksPerRank, blocks / shape.ranks);
 }
 
 static const BuiltIn *findBuiltIn(llvm::StringRef name) {
@@ -187,7 +197,15 @@ static const BuiltIn *findBuiltIn(llvm::StringRef name) {
 
 std::optional<int64_t> pipeline::getChunksPerRank(llvm::StringRef name) {
   const BuiltIn *found = findBuiltIn(name);
-  return found ? std::optional<int64_t>(std::max<int64_t>(found->chunksPerRank, 1)) : std::nullopt;
+  if (!found)
+    return std::nullopt;
+  // Of one chunk a rank it would be 1f1b, which nobody means who asks for it by name alone.
+  return found->chunksPerRank ? found->chunksPerRank : 2;
+}
+
+bool pipeline::takesAnyChunks(llvm::StringRef name) {
+  const BuiltIn *found = findBuiltIn(name);
+  return found && !found->chunksPerRank;
 }
 
 std::optional<Schedule> pipeline::makeSchedule(llvm::StringRef name, const Shape &shape,

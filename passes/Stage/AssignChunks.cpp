@@ -50,13 +50,17 @@ static double predictBlock(uls::BlockOp block, const cost::Cluster &cluster) {
 }
 
 /// The ends of the chunks that the blocks named in a recipe begin; nothing after an error.
-static std::optional<SmallVector<size_t>> cutAtNames(ArrayRef<uls::CallOp> calls,
-                                                     const Pipeline &pipeline, size_t count) {
-  if (pipeline.stages.size() + 1 != count) {
+static std::optional<SmallVector<size_t>>
+cutAtNames(ArrayRef<uls::CallOp> calls, const Pipeline &pipeline, size_t count, size_t ranks) {
+  if (size_t named = pipeline.stages.size() + 1; named != count) {
+    std::string hint;
+    if (named % ranks == 0)
+      hint = "; for " + std::to_string(named) + " chunks give \"chunks\" (or --pp-chunks) " +
+             std::to_string(named / ranks) + " and a schedule of as many, as interleaved";
     emitError(pipeline.stagesLocation)
         << "\"stages\" names " << pipeline.stages.size()
         << (pipeline.stages.size() == 1 ? " block" : " blocks") << ", expected " << count - 1
-        << ": the one that begins each of the " << count << " chunks after the first";
+        << ": the one that begins each of the " << count << " chunks after the first" << hint;
     return std::nullopt;
   }
   BlockNames names(calls);
@@ -128,31 +132,58 @@ findMeasured(ArrayRef<uls::CallOp> calls, const cost::MeasuredCosts &costs, Stri
     }
   for (auto &[name, cost] : costs)
     if (!assignBlock(name, cost) && !names.find(name)) {
-      emitError(cost.location) << "has a cost of \"" << shorten(name) << "\", which is no block; "
-                               << names.suggest(name);
+      emitError(cost.location) << "there is a cost of \"" << shorten(name)
+                               << "\", which is no block; " << names.suggest(name);
       isLegal = false;
     }
   SmallVector<double> times;
   std::string missing;
+  Location file = FileLineColLoc::get(calls.front()->getContext(), path, 0, 0);
   for (auto [i, cost] : llvm::enumerate(costOf)) {
     times.push_back(cost ? cost->forwardUs + cost->backwardUs : 0);
     if (!cost && StringRef(missing).count(',') < 3)
       missing += (missing.empty() ? "" : ", ") + names.getName(i).str();
   }
   if (!missing.empty()) {
-    emitError(FileLineColLoc::get(calls.front()->getContext(), path, 0, 0))
-        << "has no cost of " << missing
-        << "; measured and predicted times are not mixed: give a cost of each block, or leave out "
-           "--costs";
+    emitError(file) << "there is no cost of " << missing
+                    << "; measured and predicted times are not mixed: give a cost of each block, "
+                       "or leave out --costs";
+    isLegal = false;
+  } else if (llvm::all_of(times, [](double us) { return us == 0; })) {
+    emitError(file) << "the costs of all blocks are 0 microseconds, which balance nothing; "
+                       "expected what each of them takes, or leave out --costs";
     isLegal = false;
   }
   return isLegal ? std::optional<SmallVector<double>>(std::move(times)) : std::nullopt;
 }
 
+/// What is compiled, as a trace of the same tells it.
+static cost::Workload getWorkload(ModuleOp module) {
+  cost::Workload workload;
+  if (auto model = module->getAttrOfType<DictionaryAttr>("uls.model")) {
+    for (auto [key, text] : {std::pair("name", &workload.model), {"family", &workload.family}})
+      if (auto value = model.getAs<StringAttr>(key))
+        *text = value.str();
+    if (auto parameters = model.getAs<IntegerAttr>("parameters"))
+      workload.parameters = parameters.getInt();
+  }
+  if (auto batch = module->getAttrOfType<DictionaryAttr>(uls::UlsDialect::kBatchAttrName))
+    for (auto [key, number] : {std::pair("seq", &workload.seq), {"micro", &workload.microBatch}})
+      if (auto value = batch.getAs<IntegerAttr>(key))
+        *number = value.getInt();
+  // Matrices are stored in what products compute in.
+  workload.dtype = "f32";
+  for (auto param : module.getOps<uls::ParamOp>())
+    if (Type type = param.getTensorType().getElementType(); !type.isF32())
+      workload.dtype = type.isBF16() ? "bf16" : "f16";
+  return workload;
+}
+
 std::optional<SmallVector<double>> AssignChunks::findTimes(ArrayRef<uls::CallOp> calls) {
   if (costs.empty())
     return predictTimes(calls);
-  std::optional<cost::MeasuredCosts> measured = cost::readMeasuredCosts(&getContext(), costs);
+  std::optional<cost::MeasuredCosts> measured =
+      cost::readMeasuredCosts(&getContext(), costs, getWorkload(getOperation()));
   return measured ? findMeasured(calls, *measured, costs) : std::nullopt;
 }
 
@@ -187,12 +218,12 @@ LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipelin
   pipeline::Shape shape{ranks, microbatches, chunks};
   if (std::string problem = pipeline::checkSize(shape); !problem.empty())
     return step.emitError() << "schedule " << schedule << " " << problem;
-  if (std::string problem = pipeline::checkBlocks(shape, calls.size()); !problem.empty())
+  if (std::string problem = pipeline::checkBlocks(shape, calls.size(), schedule); !problem.empty())
     return step.emitError() << problem;
   size_t count = shape.getChunks();
   std::optional<SmallVector<size_t>> ends;
   if (named && named->stagesLocation)
-    ends = cutAtNames(calls, *named, count);
+    ends = cutAtNames(calls, *named, count, ranks);
   else
     ends = balance(step, calls, microbatches);
   if (!ends)

@@ -157,7 +157,10 @@ LogicalResult Compilation::predictTimeline() {
   if (failed(made))
     return failure();
   predicted = std::move(*made);
-  document["pipeline"] = timeline::makeReport(*predicted, getScheduleName());
+  llvm::json::Object pipeline = timeline::makeReport(*predicted, getScheduleName());
+  if (llvm::json::Array chunks = report::makeChunks(*module); !chunks.empty())
+    pipeline["chunks"] = std::move(chunks);
+  document["pipeline"] = std::move(pipeline);
   return success();
 }
 
@@ -166,6 +169,8 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
   // Each part of the report is taken where the module still says it.
   if (stage.name == "graph")
     document = report::makeReport(*module);
+  if (stage.name == "staged" && purpose == Purpose::Step)
+    report::printChunks(llvm::errs(), *module);
   if (stage.name == "scheduled") {
     collectives = report::collectCollectives(*module);
     document["collectives"] = report::makeCollectives(collectives);

@@ -66,6 +66,7 @@ private:
   bool readPrecision();
   bool readSchedule();
   bool makeTable();
+  bool checkPipelineOptions();
   bool checkReshard();
   bool readBatch();
   bool readPipelinesAfter();

@@ -168,9 +168,22 @@ bool Compilation::checkReshard() {
   return problem.empty() || !reportUsageError("--reshard-after-forward " + problem);
 }
 
+/// Options about stages have no meaning on a mesh that can't have any.
+bool Compilation::checkPipelineOptions() {
+  bool isLegal = true;
+  for (StringRef name : {"pp-schedule", "pp-chunks", "costs"})
+    if (arguments.has(name) && !recipe.getAxisSize("pp"))
+      isLegal = !reportUsageError("--" + name + " is \"" + arguments.get(name) +
+                                  "\", but the mesh has no axis pp, so that there are no pipeline "
+                                  "stages; add pp=2 or more to --mesh, or take it out");
+  return isLegal;
+}
+
 /// The schedule of a pipeline and the chunks of each of its ranks: the command line's, the
 /// recipe's, or what holds without either.
 bool Compilation::readSchedule() {
+  if (!checkPipelineOptions())
+    return false;
   Location where = NameLoc::get(StringAttr::get(context.get(), "command line"));
   const Pipeline &asked = recipe.pipeline;
   schedule = arguments.get("pp-schedule", asked.schedule);
@@ -187,6 +200,12 @@ bool Compilation::readSchedule() {
   std::optional<int64_t> usual = pipeline::findChunksPerRank(scheduleLocation, schedule);
   if (!usual)
     return false;
+  int64_t ranks = recipe.getAxisSize("pp");
+  // Blocks that are named say how many chunks there are, where any number is legal.
+  int64_t named = asked.stagesLocation ? int64_t(asked.stages.size()) + 1 : 0;
+  if (!chunksPerRank && named && ranks > 1 && named % ranks == 0 &&
+      pipeline::takesAnyChunks(schedule))
+    chunksPerRank = named / ranks;
   if (!chunksPerRank)
     chunksPerRank = *usual;
   stageOptions.options["staged"] =
@@ -224,7 +243,7 @@ bool Compilation::makeTable() {
   module->walk([&](uls::CallOp) { ++blocks; });
   // Of a file, the numbers that it was made for say more.
   if (!pipeline::isScheduleFile(schedule))
-    problem = pipeline::checkBlocks(shape, blocks);
+    problem = pipeline::checkBlocks(shape, blocks, schedule);
   if (!problem.empty()) {
     emitError(chunksLocation) << problem;
     return false;
