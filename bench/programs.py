@@ -37,6 +37,12 @@ def train(program, ranks, tokens, steps, threads=1):
     return [json.loads(line) for line in metrics.read_text().splitlines()]
 
 
+def read_exposure(program):
+    """What the program's last training waited for: the object that docs/program.md describes."""
+    lines = program.with_suffix(".jsonl").read_text().splitlines()
+    return next(entry["exposure"] for entry in map(json.loads, reversed(lines)) if "exposure" in entry)
+
+
 def time_step(*arguments, **more):
     """The median of all steps but the first two, in ms."""
     return statistics.median(step["step_ms"] for step in train(*arguments, **more)[2:] if "step_ms" in step)

@@ -6,8 +6,9 @@
 
 All train the same model with the same batch and microbatches; stages have one thread each. A run times each in turn;
 its step is the median of all but the first two. Printed are medians over the runs of the ratios to the one rank of
-the same run. PyTorch's stages have the same layers as ours. Afterwards each program's own table of predicted and
-measured time in communication is printed.
+the same run. PyTorch's stages have the same layers as ours. A second table has what each stage waited for in the last
+run, predicted and measured, as shares of the predicted and of the measured step: the prediction is for the cluster of
+the cost description, not for this machine.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from programs import ROOT, compile_program, make_tokens, time_step
+from programs import ROOT, compile_program, make_tokens, read_exposure, time_step
 
 STAGES = ["--mesh", "pp=2", "--pp-schedule"]
 # Name, ranks, threads, flags.
@@ -41,6 +42,26 @@ def time_peer(arguments, schedule):
     return json.loads(out)["step_ms"]
 
 
+def sum_exposure(program, report):
+    """Rows of stage, kind, and the predicted and measured share of a step that ranks wait."""
+    exposure = read_exposure(program)
+    shares = {}
+    for row in exposure["rows"]:
+        entry = shares.setdefault((row["stage"], row["kind"]), [0, 0])
+        entry[0] += row["predicted_exposed_ms"] * 1e3 / report["pipeline"]["makespan_us"]
+        entry[1] += row["exposed_ms"] / exposure["step_ms"]
+    return [{"stage": stage, "kind": kind, "predicted": predicted, "measured": measured}
+            for (stage, kind), (predicted, measured) in sorted(shares.items())]
+
+
+def print_exposure(rows):
+    print("\n| variant | stage | waits in | predicted | measured |\n|---|---:|---|---:|---:|")
+    for row in rows:
+        for entry in row.get("exposure", []):
+            print(f"| {row['name']} | {entry['stage']} | {entry['kind']} | {entry['predicted']:.1%} | "
+                  f"{entry['measured']:.1%} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", default=str(ROOT / "bench/pipeline/llama-66m.json"))
@@ -54,12 +75,13 @@ def main():
     arguments.build = arguments.build.resolve()
     shape = ["--seq", str(arguments.seq), "--batch", str(arguments.batch), "--microbatches",
              str(arguments.microbatches)]
-    rows = []
+    rows, reports = [], []
     with tempfile.TemporaryDirectory() as directory:
         work = pathlib.Path(directory)
         tokens = make_tokens(arguments.build, work)
         for index, (name, ranks, threads, flags) in enumerate(VARIANTS):
             report = compile_program(arguments.build, arguments.model, shape + flags, work / str(index))
+            reports.append(report)
             rows.append({"name": name, "peak_bytes": [row["peak"] for row in report["memory"]],
                          "idle_share": report.get("pipeline", {}).get("idle_share"), "step_ms": []})
         if arguments.peer:
@@ -72,12 +94,16 @@ def main():
                 else:
                     _, ranks, threads, _ = VARIANTS[index]
                     row["step_ms"].append(time_step(work / str(index), ranks, tokens, arguments.steps, threads=threads))
+        for index, (_, ranks, _, _) in enumerate(VARIANTS):
+            if ranks > 1:
+                rows[index]["exposure"] = sum_exposure(work / str(index), reports[index])
     print("| variant | step, ms | to 1 rank, 2 threads | predicted idle share | peak MB by stage |\n|---|---:|---:|---:|---|")
     for row in rows:
         ratio = statistics.median(mine / plain for mine, plain in zip(row["step_ms"], rows[0]["step_ms"]))
         idle = "" if row.get("idle_share") is None else f"{row['idle_share']:.1%}"
         peaks = ", ".join(f"{peak / 1e6:.0f}" for peak in row.get("peak_bytes", []))
         print(f"| {row['name']} | {statistics.median(row['step_ms']):.0f} | {ratio:.2f} | {idle} | {peaks} |")
+    print_exposure(rows)
     if arguments.output:
         pathlib.Path(arguments.output).write_text(json.dumps(rows, indent=1) + "\n")
 

@@ -23,6 +23,11 @@
 
 namespace ulsc::pipeline {
 
+/// The module attribute that tells how the model is cut: `{chunks = [{blocks = ["embed",
+/// "layer.0"], stage = 0}, …], schedule = "1f1b"}`. Set where stages are built, and kept: report
+/// and manifest have it, too.
+constexpr llvm::StringLiteral kPipelineAttr = "dist.pipeline";
+
 /// What a rank does with a chunk and a microbatch. `Backward` is both halves at once.
 enum class Work : uint8_t { Forward, Backward, BackwardInput, BackwardWeight };
 
@@ -53,6 +58,17 @@ struct Schedule {
   std::vector<std::vector<Entry>> ranks;
 };
 
+/// The most ranks, microbatches or chunks of a rank that a schedule may have.
+inline constexpr int64_t kMostOfAny = 1 << 16;
+
+/// What is wrong with the size that a table of this shape would have, as the end of a sentence
+/// about the schedule; empty if nothing. Only then may one be made.
+std::string checkSize(const Shape &shape);
+
+/// What is wrong where a model of so many blocks is cut into the chunks of a shape that `checkSize`
+/// accepts; empty if nothing.
+std::string checkBlocks(const Shape &shape, int64_t blocks, llvm::StringRef schedule);
+
 /// Schedules that are built in, by name:
 /// - `gpipe` (Huang et al. 2019): all forwards, then all backwards; m microbatches in flight;
 /// - `1f1b` (Narayanan et al. 2019, 2021): at most min(p − rank, m) in flight;
@@ -63,19 +79,29 @@ struct Schedule {
 /// - `zbv` (Qi et al. 2024): two chunks a rank, the second ones in reverse order of ranks.
 llvm::ArrayRef<llvm::StringRef> getScheduleNames();
 
-/// The chunks of a rank that a built-in schedule must have, or 1 where any number is legal; nothing
-/// where there is no such schedule.
+/// The chunks of a rank of a built-in schedule where nobody says how many: those that it must have,
+/// or 2 where any number is legal; nothing where there is no such schedule.
 std::optional<int64_t> getChunksPerRank(llvm::StringRef name);
+
+/// Whether a built-in schedule may have any number of chunks a rank.
+bool takesAnyChunks(llvm::StringRef name);
 
 /// Makes a built-in schedule. Without one, `problem` says what is wrong with the shape for it, as
 /// the end of a sentence about the schedule.
 std::optional<Schedule> makeSchedule(llvm::StringRef name, const Shape &shape,
                                      std::string &problem);
 
+/// A place in a schedule: an entry of a rank's list; the whole list, or the schedule, where one of
+/// them is -1.
+struct SchedulePlace {
+  int64_t rank = -1, entry = -1;
+};
+
 /// What is wrong with a schedule, empty if nothing: each chunk and microbatch has one forward and
 /// one backward (whole or in two halves) on the chunk's rank, and the order on all ranks together
-/// can be followed without a cyclic wait. The text names what waits for what.
-std::string checkSchedule(const Schedule &schedule);
+/// can be followed without a cyclic wait. The text names what waits for what, `place` is where it
+/// is to be mended.
+std::string checkSchedule(const Schedule &schedule, SchedulePlace *place = nullptr);
 
 /// How long each kind of work takes on a chunk, and a transfer between ranks.
 struct Costs {

@@ -17,7 +17,7 @@ namespace ulsc::pipeline {
 bool isScheduleFile(llvm::StringRef text);
 
 /// The chunks of a rank of what `text` names, where nobody says how many: as many as the schedule
-/// must have, one where any number is legal. Nothing, after an error, where `text` names nothing.
+/// must have, two where any number is legal. Nothing, after an error, where `text` names nothing.
 std::optional<int64_t> findChunksPerRank(mlir::Location location, llvm::StringRef text);
 
 /// The schedule that `text` names, built in or a file, for a pipeline of this shape. What is wrong

@@ -73,6 +73,14 @@ llvm::json::Array makeMemory(mlir::ModuleOp module);
 /// leave for backward calls, what is computed again.
 llvm::json::Object makeRecompute(mlir::ModuleOp module);
 
+/// The list `chunks` of `pipeline`, of a module whose stages are built: the stage and the blocks of
+/// each chunk. Empty without stages.
+llvm::json::Array makeChunks(mlir::ModuleOp module);
+
+/// A line for each stage with the blocks that it holds, layers as ranges: `stage 0  embed,
+/// layer.0-2`. Nothing without stages.
+void printChunks(llvm::raw_ostream &stream, mlir::ModuleOp module);
+
 /// The rows of `collectives`.
 llvm::json::Array makeCollectives(llvm::ArrayRef<CollectiveRow> rows);
 

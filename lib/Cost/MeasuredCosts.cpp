@@ -12,11 +12,15 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
 using namespace ulsc;
 using namespace ulsc::cost;
+
+/// More than eleven days.
+static constexpr double kMostUs = 1e12;
 
 /// A trace has a line for each kernel of its steps on each rank.
 static constexpr uint64_t kMostBytes = uint64_t(256) << 20;
@@ -29,7 +33,8 @@ struct BlockCalls {
 };
 } // namespace
 
-/// Adds a call of a block's function: `layer.fwd`, `layer.bwd.acc`, `layer.again`.
+/// Adds a call of a block's function: `layer.fwd`, `layer.bwd.acc`, `layer.again`. What has no
+/// backward, as a frozen embedding, is called by its block's plain name.
 static void addCall(llvm::MapVector<StringRef, BlockCalls> &calls, StringRef function, double us) {
   for (StringRef part : {".fwd", ".bwd", ".again"}) {
     size_t end = function.rfind(part);
@@ -41,26 +46,110 @@ static void addCall(llvm::MapVector<StringRef, BlockCalls> &calls, StringRef fun
     block.forwards += isForward;
     return;
   }
+  BlockCalls &block = calls[function];
+  block.forwardUs += us;
+  ++block.forwards;
+}
+
+/// A time whose sums and squares stay finite.
+static bool isLegalTime(std::optional<double> us) { return us && *us >= 0 && *us <= kMostUs; }
+static std::string describeModel(const Workload &workload) {
+  return workload.model + " (" + workload.family + ", " + std::to_string(workload.parameters) +
+         " parameters)";
+}
+
+/// What a trace says of its program; nothing where it lacks a part of it.
+static std::optional<Workload> readWorkload(const llvm::json::Object &root) {
+  const llvm::json::Object *data = root.getObject("otherData");
+  if (!data)
+    return std::nullopt;
+  Workload workload;
+  bool isWhole = true;
+  auto text = [&](StringRef key, std::string &value) {
+    std::optional<StringRef> found = data->getString(key);
+    isWhole &= found.has_value();
+    value = found.value_or("").str();
+  };
+  auto number = [&](StringRef key, int64_t &value) {
+    std::optional<int64_t> found = data->getInteger(key);
+    isWhole &= found.has_value();
+    value = found.value_or(0);
+  };
+  text("model", workload.model);
+  text("family", workload.family);
+  text("dtype", workload.dtype);
+  number("parameters", workload.parameters);
+  number("seq", workload.seq);
+  number("micro_batch", workload.microBatch);
+  return isWhole ? std::optional<Workload>(workload) : std::nullopt;
+}
+
+/// Whether a trace's times are those of `own`. A model is known by its family and size, whatever
+/// its folder is called.
+static bool checkWorkload(const JsonFile &file, const Workload &own) {
+  std::optional<Workload> traced = readWorkload(*file.getRoot().getAsObject());
+  if (!traced) {
+    file.emitError("/traceEvents")
+        << "the trace does not say of which model it is (\"otherData\"), as those of programs of "
+           "earlier versions; compile the program again and run it with --trace, or give times by "
+           "hand, as {\"costs\": {\"layer\": {\"forward_us\": 120, \"backward_us\": 250}, …}}";
+    return false;
+  }
+  auto at = [](StringRef key) { return ("/otherData/" + key).str(); };
+  bool isLegal = true;
+  if (traced->family != own.family || traced->parameters != own.parameters) {
+    file.emitError(at("model")) << "the trace is of model " << describeModel(*traced)
+                                << ", expected one of " << describeModel(own);
+    isLegal = false;
+  }
+  if (traced->dtype != own.dtype) {
+    file.emitError(at("dtype")) << "the trace is of --dtype " << traced->dtype
+                                << ", expected one of --dtype " << own.dtype
+                                << ", as this compilation has";
+    isLegal = false;
+  }
+  // Only proportions count. Those of attention to products change with the length.
+  if (isLegal && (traced->seq != own.seq || traced->microBatch != own.microBatch))
+    file.emitWarning(at("seq")) << "the trace is of micro-batches of " << traced->microBatch
+                                << " × " << traced->seq << " tokens, this compilation has "
+                                << own.microBatch << " × " << own.seq
+                                << "; the proportions of its blocks' times may be others";
+  return isLegal;
+}
+
+/// A call's time without what it started and waited for: how late others are says nothing of the
+/// block.
+static double getOwnTime(const llvm::json::Object &event, double duration) {
+  const llvm::json::Object *arguments = event.getObject("args");
+  double waited = arguments ? arguments->getNumber("waited_us").value_or(0) : 0;
+  return std::clamp(duration - waited, 0.0, duration);
 }
 
 static std::optional<MeasuredCosts> readTrace(const JsonFile &file,
                                               const llvm::json::Array &events) {
   llvm::MapVector<StringRef, BlockCalls> calls;
-  for (const llvm::json::Value &value : events) {
+  for (auto [i, value] : llvm::enumerate(events)) {
     const llvm::json::Object *event = value.getAsObject();
     if (!event || event->getString("cat") != StringRef("block"))
       continue;
     std::optional<StringRef> name = event->getString("name");
-    std::optional<double> duration = event->getNumber("dur");
-    if (name && duration && std::isfinite(*duration) && *duration >= 0)
-      addCall(calls, *name, *duration);
+    const llvm::json::Value *duration = event->get("dur");
+    if (!name || !duration)
+      continue;
+    if (!isLegalTime(duration->getAsNumber())) {
+      file.emitError("/traceEvents/" + std::to_string(i) + "/dur")
+          << "\"dur\" of event " << i << ", " << shorten(*name) << ", is "
+          << describeJson(*duration) << ", expected microseconds from 0 to 1e12";
+      return std::nullopt;
+    }
+    addCall(calls, *name, getOwnTime(*event, *duration->getAsNumber()));
   }
   MeasuredCosts costs;
   for (auto &[name, block] : calls) {
     // A frozen beginning of the model has no backward; all else has both.
     if (!block.forwards) {
-      file.emitError("/traceEvents")
-          << "has calls of block " << name << " only backward, expected whole steps of training";
+      file.emitError("/traceEvents") << "the trace has calls of block " << name
+                                     << " only backward, expected whole steps of training";
       return std::nullopt;
     }
     // Several calls may make up a backward, but each has one forward.
@@ -70,8 +159,8 @@ static std::optional<MeasuredCosts> readTrace(const JsonFile &file,
   }
   if (!costs.empty())
     return costs;
-  file.emitError("/traceEvents") << "has no span of a block (\"cat\": \"block\"), expected a trace "
-                                    "that a compiled program wrote with --trace";
+  file.emitError("/traceEvents") << "the trace has no span of a block (\"cat\": \"block\"), "
+                                    "expected one that a compiled program wrote with --trace";
   return std::nullopt;
 }
 
@@ -80,9 +169,10 @@ static bool readCost(const JsonFile &file, const std::string &path, const llvm::
                      MeasuredCost &cost) {
   static constexpr StringRef keys[] = {"forward_us", "backward_us"};
   const llvm::json::Object *object = value.getAsObject();
+  std::string what = "the cost of \"" + StringRef(path).rsplit('/').second.str() + "\" ";
   if (!object) {
     file.emitError(path)
-        << "is " << describeJson(value)
+        << what << "is " << describeJson(value)
         << ", expected an object as in {\"forward_us\": 120, \"backward_us\": 250}";
     return false;
   }
@@ -91,13 +181,13 @@ static bool readCost(const JsonFile &file, const std::string &path, const llvm::
     if (!llvm::is_contained(keys, key)) {
       isLegal = false;
       file.emitError(path + "/" + key)
-          << "\"" << key << "\" is no key of a cost; expected one of "
+          << "\"" << shorten(key) << "\" is no key of a cost; expected one of "
           << llvm::join(ArrayRef<StringRef>(keys), ", ") << suggestNearest(key, keys);
     }
   for (StringRef key : keys) {
     const llvm::json::Value *given = object->get(key);
     std::optional<double> number = given ? given->getAsNumber() : std::nullopt;
-    if (number && std::isfinite(*number) && *number >= 0 && *number <= 1e12) {
+    if (isLegalTime(number)) {
       (key == "forward_us" ? cost.forwardUs : cost.backwardUs) = *number;
       continue;
     }
@@ -106,22 +196,44 @@ static bool readCost(const JsonFile &file, const std::string &path, const llvm::
       file.emitError(path + "/" + key.str()) << "\"" << key << "\" is " << describeJson(*given)
                                              << ", expected microseconds from 0 to 1e12";
     else
-      file.emitError(path) << "has no \"" << key << "\", expected microseconds from 0 to 1e12";
+      file.emitError(path) << what << "has no \"" << key
+                           << "\", expected microseconds from 0 to 1e12";
   }
   cost.location = file.getLocation(path);
   return isLegal;
 }
 
-std::optional<MeasuredCosts> cost::readMeasuredCosts(MLIRContext *context, StringRef path) {
+/// A file of costs holds nothing else: what it has beside them would not be looked at.
+static bool checkRoot(const JsonFile &file) {
+  bool isLegal = true;
+  for (const std::string &key : file.getKeys("")) {
+    if (key == "costs")
+      continue;
+    isLegal = false;
+    InFlightDiagnostic error = file.emitError("/" + key);
+    if (key == "traceEvents")
+      error << "the file has \"costs\" and \"traceEvents\", expected one of them: times by hand, "
+               "or a trace; take one out";
+    else
+      error << "\"" << shorten(key) << "\" stands beside \"costs\", expected \"costs\" alone; take "
+            << "it out";
+  }
+  return isLegal;
+}
+
+std::optional<MeasuredCosts> cost::readMeasuredCosts(MLIRContext *context, StringRef path,
+                                                     const Workload &own) {
   std::optional<JsonFile> file = JsonFile::load(context, path, kMostBytes);
   if (!file)
     return std::nullopt;
   const llvm::json::Object *root = file->getRoot().getAsObject();
+  if (root && root->get("costs") && !checkRoot(*file))
+    return std::nullopt;
   if (const llvm::json::Array *events = root ? root->getArray("traceEvents") : nullptr)
-    return readTrace(*file, *events);
+    return checkWorkload(*file, own) ? readTrace(*file, *events) : std::nullopt;
   const llvm::json::Object *object = root ? root->getObject("costs") : nullptr;
   if (!object) {
-    file->emitError("") << "is " << describeJson(file->getRoot())
+    file->emitError("") << "the file is " << describeJson(file->getRoot())
                         << ", expected a program's trace, with \"traceEvents\", or an object "
                            "\"costs\" from blocks to their costs";
     return std::nullopt;

@@ -92,12 +92,13 @@ static void attachAttributes(ModuleOp module, const Family &family, const Import
   StringRef name = llvm::sys::path::stem(file.getPath());
   if (name == "config")
     name = llvm::sys::path::filename(llvm::sys::path::parent_path(file.getPath()));
+  // A path may hold any bytes, the manifest and reports only UTF-8.
+  std::string legalName = llvm::json::fixUTF8(name.empty() || name == "." ? family.name : name);
   auto named = [&](StringRef key, Attribute value) { return b.getNamedAttr(key, value); };
   module->setAttr(
       "uls.model",
       b.getDictionaryAttr(
-          {named("family", b.getStringAttr(family.name)),
-           named("name", b.getStringAttr(name.empty() || name == "." ? family.name : name)),
+          {named("family", b.getStringAttr(family.name)), named("name", b.getStringAttr(legalName)),
            named("config", b.getStringAttr(file.getText())),
            named("vocabulary", b.getI64IntegerAttr(model.vocabulary)),
            named("weight_prefix", b.getStringAttr(model.weightPrefix)),

@@ -25,6 +25,12 @@ static bool readScheduleName(const JsonFile &file, const llvm::json::Value &valu
                          << ", expected the name of a schedule or the path of a JSON file";
     return false;
   }
+  if (text->empty()) {
+    file.emitError(path) << "\"schedule\" is empty, expected one of "
+                         << llvm::join(pipeline::getScheduleNames(), ", ")
+                         << ", or the path of a JSON file; give one or leave the key out";
+    return false;
+  }
   pipeline.schedule = text->str();
   pipeline.scheduleLocation = file.getLocation(path);
   if (pipeline::isScheduleFile(*text) && !llvm::sys::path::is_absolute(*text)) {
@@ -66,7 +72,7 @@ static bool readStages(const JsonFile &file, const llvm::json::Value &value, Pip
       pipeline.stages.emplace_back(text->str(), LocationAttr(file.getLocation(place)));
       continue;
     }
-    file.emitError(place) << "is " << describeJson(element)
+    file.emitError(place) << "\"stages\" has " << describeJson(element)
                           << ", expected the name of a block in quotes, as \"model.layers.4\"";
     isLegal = false;
   }
@@ -98,8 +104,8 @@ bool ulsc::frontend::readPipeline(const JsonFile &file, Pipeline &pipeline) {
       continue;
     }
     file.emitError("/pipeline/" + key)
-        << "\"" << key << "\" is no key of a pipeline; expected one of " << llvm::join(names, ", ")
-        << suggestNearest(key, names);
+        << "\"" << shorten(key) << "\" is no key of a pipeline; expected one of "
+        << llvm::join(names, ", ") << suggestNearest(key, names);
     isLegal = false;
   }
   return isLegal;

@@ -90,9 +90,11 @@ std::string Recipe::describe() const {
 
 /// The axis that strategies use and that `name`, which they don't know, is likely meant for.
 static StringRef findMeantAxis(StringRef name) {
-  StringRef axes[] = {"dp", "tp"};
-  if (llvm::is_contained(axes, name) || name == "pp" || name == "cp")
+  StringRef axes[] = {"dp", "tp", "pp"};
+  if (llvm::is_contained(axes, name) || name == "cp")
     return {};
+  if (name.starts_with_insensitive("pipe") || name.starts_with_insensitive("stage"))
+    return "pp";
   // One letter in two is all that may differ, so that `x` is no suggestion's reason.
   for (unsigned distance : {0u, 1u})
     for (StringRef axis : axes)

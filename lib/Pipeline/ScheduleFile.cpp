@@ -19,8 +19,8 @@ using namespace ulsc::pipeline;
 static constexpr Work kWorks[] = {Work::Forward, Work::Backward, Work::BackwardInput,
                                   Work::BackwardWeight};
 
-/// Numbers of a file's shape are bounded before anything is made of their product.
-static constexpr int64_t kMostOfAny = 1 << 16;
+/// Of a table made wrong by a program all entries may be.
+static constexpr unsigned kMostErrors = 20;
 
 bool pipeline::isScheduleFile(StringRef text) {
   return text.ends_with(".json") || text.contains('/');
@@ -37,11 +37,7 @@ public:
   std::optional<Shape> readShape();
 
 private:
-  InFlightDiagnostic fail(const Twine &path) {
-    isLegal = false;
-    SmallString<64> text;
-    return file.emitError(path.toStringRef(text));
-  }
+  InFlightDiagnostic fail(const Twine &path);
   int64_t readCount(StringRef key, std::optional<int64_t> fallback);
   void readRankOf();
   void readTable();
@@ -54,15 +50,25 @@ private:
   const JsonFile &file;
   Schedule schedule;
   bool isLegal = true;
+  unsigned numErrors = 0;
 };
 } // namespace
+
+InFlightDiagnostic ScheduleReader::fail(const Twine &path) {
+  isLegal = false;
+  SmallString<64> text;
+  InFlightDiagnostic error = file.emitError(path.toStringRef(text));
+  if (++numErrors > kMostErrors)
+    error.abandon();
+  return error;
+}
 
 /// A key with a count; 1 after an error, so that the rest can be looked at.
 int64_t ScheduleReader::readCount(StringRef key, std::optional<int64_t> fallback) {
   const llvm::json::Value *value = file.getRoot().getAsObject()->get(key);
   if (!value) {
     if (!fallback)
-      fail("") << "has no key \"" << key << "\", expected a whole number from 1";
+      fail("") << "the schedule has no key \"" << key << "\", expected a whole number from 1";
     return fallback.value_or(1);
   }
   std::optional<int64_t> number = value->getAsInteger();
@@ -77,13 +83,13 @@ std::optional<Shape> ScheduleReader::readShape() {
   static constexpr StringRef keys[] = {"ranks", "microbatches", "chunks_per_rank", "rank_of",
                                        "table"};
   if (!file.getRoot().getAsObject()) {
-    fail("") << "is " << describeJson(file.getRoot()) << ", expected an object with "
+    fail("") << "the schedule is " << describeJson(file.getRoot()) << ", expected an object with "
              << llvm::join(ArrayRef<StringRef>(keys), ", ");
     return std::nullopt;
   }
   for (const std::string &key : file.getKeys(""))
     if (!llvm::is_contained(keys, key))
-      fail("/" + key) << "\"" << key << "\" is no key of a schedule; expected one of "
+      fail("/" + key) << "\"" << shorten(key) << "\" is no key of a schedule; expected one of "
                       << llvm::join(ArrayRef<StringRef>(keys), ", ") << suggestNearest(key, keys);
   Shape shape;
   shape.ranks = readCount("ranks", std::nullopt);
@@ -168,7 +174,7 @@ void ScheduleReader::readTable() {
   schedule.ranks.resize(schedule.shape.ranks);
   const llvm::json::Value *value = file.getRoot().getAsObject()->get("table");
   if (!value) {
-    fail("") << "has no key \"table\", expected a list with the work of each rank";
+    fail("") << "the schedule has no key \"table\", expected a list with the work of each rank";
     return;
   }
   const llvm::json::Array *list = value->getAsArray();
@@ -198,10 +204,18 @@ std::optional<Schedule> ScheduleReader::run() {
   schedule.shape = *shape;
   readRankOf();
   readTable();
+  if (numErrors > kMostErrors)
+    file.emitError("/table") << "and " << numErrors - kMostErrors << " more errors";
   if (!isLegal)
     return std::nullopt;
-  if (std::string problem = checkSchedule(schedule); !problem.empty()) {
-    fail("/table") << problem;
+  SchedulePlace place;
+  if (std::string problem = checkSchedule(schedule, &place); !problem.empty()) {
+    // What is read has as many entries as the file.
+    std::string path = "/table";
+    for (int64_t index : {place.rank, place.entry})
+      if (index >= 0)
+        path += "/" + std::to_string(index);
+    fail(path) << problem;
     return std::nullopt;
   }
   return std::move(schedule);
@@ -222,7 +236,8 @@ static bool checkShape(const JsonFile &file, const Shape &found, const Shape &wa
                         wantedText("a step has ", wanted.microbatches, " microbatches")},
                        {"chunks_per_rank", "--pp-chunks ", found.chunksPerRank,
                         wanted.chunksPerRank,
-                        wantedText("--pp-chunks is ", wanted.chunksPerRank, "")}};
+                        wantedText("a rank has ", wanted.chunksPerRank,
+                                   wanted.chunksPerRank == 1 ? " chunk" : " chunks")}};
   bool isLegal = true;
   for (const auto &number : numbers) {
     if (number.found == number.wanted)
@@ -239,7 +254,7 @@ std::optional<int64_t> pipeline::findChunksPerRank(Location location, StringRef 
   if (!isScheduleFile(text)) {
     std::optional<int64_t> chunks = getChunksPerRank(text);
     if (!chunks)
-      emitError(location) << "schedule \"" << text << "\" is not known; expected one of "
+      emitError(location) << "schedule \"" << shorten(text) << "\" is not known; expected one of "
                           << llvm::join(getScheduleNames(), ", ") << ", or the path of a JSON file"
                           << suggestNearest(text, getScheduleNames());
     return chunks;

@@ -146,6 +146,49 @@ static int64_t roundToMultiple(int64_t value, int64_t unit) {
   return std::max<int64_t>(1, (value + unit / 2) / unit) * unit;
 }
 
+std::string pipeline::checkSize(const Shape &shape) {
+  struct {
+    const char *what;
+    int64_t number;
+  } const numbers[] = {{"ranks along pp", shape.ranks},
+                       {"microbatches", shape.microbatches},
+                       {"chunks a rank", shape.chunksPerRank}};
+  for (const auto &[what, number] : numbers)
+    if (number < 1 || number > kMostOfAny)
+      return "can't have " + std::to_string(number) + " " + what + ", expected 1 to " +
+             std::to_string(kMostOfAny);
+  // Each pair has up to three entries.
+  constexpr int64_t mostPairs = int64_t(1) << 22;
+  int64_t pairs = shape.getChunks() * shape.microbatches;
+  if (pairs <= mostPairs)
+    return "";
+  return "can't have " + std::to_string(pairs) + " pairs of chunk and microbatch (" +
+         std::to_string(shape.ranks) + " ranks × " + std::to_string(shape.chunksPerRank) +
+         " chunks a rank × " + std::to_string(shape.microbatches) +
+         " microbatches), expected at most " + std::to_string(mostPairs) +
+         "; take fewer microbatches";
+}
+
+/// What to do about too many chunks, where at most `most` a rank are possible.
+static std::string adviseOnChunks(llvm::StringRef schedule, int64_t chunks, int64_t most) {
+  if (chunks == 1 || most == 0)
+    return ": take a smaller pp";
+  if (pipeline::takesAnyChunks(schedule))
+    return ": lower --pp-chunks to " + std::to_string(most) + ", or take a smaller pp";
+  return ": take a schedule of one chunk a rank, as --pp-schedule 1f1b, or a smaller pp";
+}
+
+std::string pipeline::checkBlocks(const Shape &shape, int64_t blocks, llvm::StringRef schedule) {
+  if (shape.getChunks() <= blocks)
+    return "";
+  return "the model is " + std::to_string(blocks) +
+         " blocks, embedding and head included, too few for " + std::to_string(shape.getChunks()) +
+         " chunks (pp=" + std::to_string(shape.ranks) + " × " +
+         std::to_string(shape.chunksPerRank) + " a rank); the most that it can be cut into is " +
+         std::to_string(blocks) +
+         adviseOnChunks(schedule, shape.chunksPerRank, blocks / shape.ranks);
+}
+
 static const BuiltIn *findBuiltIn(llvm::StringRef name) {
   const auto *found =
       llvm::find_if(kBuiltIn, [&](const BuiltIn &builtIn) { return builtIn.name == name; });
@@ -154,7 +197,15 @@ static const BuiltIn *findBuiltIn(llvm::StringRef name) {
 
 std::optional<int64_t> pipeline::getChunksPerRank(llvm::StringRef name) {
   const BuiltIn *found = findBuiltIn(name);
-  return found ? std::optional<int64_t>(std::max<int64_t>(found->chunksPerRank, 1)) : std::nullopt;
+  if (!found)
+    return std::nullopt;
+  // Of one chunk a rank it would be 1f1b, which nobody means who asks for it by name alone.
+  return found->chunksPerRank ? found->chunksPerRank : 2;
+}
+
+bool pipeline::takesAnyChunks(llvm::StringRef name) {
+  const BuiltIn *found = findBuiltIn(name);
+  return found && !found->chunksPerRank;
 }
 
 std::optional<Schedule> pipeline::makeSchedule(llvm::StringRef name, const Shape &shape,
@@ -165,10 +216,8 @@ std::optional<Schedule> pipeline::makeSchedule(llvm::StringRef name, const Shape
               suggestNearest(name, getScheduleNames());
     return std::nullopt;
   }
-  if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunksPerRank < 1) {
-    problem = "needs at least one rank, one microbatch and one chunk a rank";
+  if (problem = checkSize(shape); !problem.empty())
     return std::nullopt;
-  }
   if (found->chunksPerRank && found->chunksPerRank != shape.chunksPerRank) {
     problem = "has " + std::to_string(found->chunksPerRank) +
               (found->chunksPerRank == 1 ? " chunk" : " chunks") + " a rank, not " +

@@ -63,12 +63,15 @@ public:
     return timing;
   }
 
-  /// After `run`: what each rank that is stuck waits for; empty where none is.
-  std::string describeWaits() {
+  /// After `run`: what each rank that is stuck waits for, and the first that is; empty where none
+  /// is.
+  std::string describeWaits(SchedulePlace &place) {
     std::string text;
     for (size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
       if (next[rank] == schedule.ranks[rank].size())
         continue;
+      if (text.empty())
+        place = {int64_t(rank), int64_t(next[rank])};
       const Entry &entry = schedule.ranks[rank][next[rank]];
       std::optional<Entry> missing = findMissing(entry);
       text += (text.empty() ? "" : "; ") + ("rank " + std::to_string(rank)) + " cannot start " +
@@ -144,7 +147,7 @@ private:
 } // namespace
 
 /// Each chunk and microbatch once forward and once backward, on the chunk's rank.
-static std::string checkEntries(const Schedule &schedule) {
+static std::string checkEntries(const Schedule &schedule, SchedulePlace &place) {
   const Shape &shape = schedule.shape;
   if (int64_t(schedule.rankOf.size()) != shape.getChunks() ||
       int64_t(schedule.ranks.size()) != shape.ranks)
@@ -161,7 +164,8 @@ static std::string checkEntries(const Schedule &schedule) {
     return counts[(int64_t(work) * shape.getChunks() + chunk) * shape.microbatches + microbatch];
   };
   for (auto [rank, entries] : llvm::enumerate(schedule.ranks))
-    for (const Entry &entry : entries) {
+    for (auto [number, entry] : llvm::enumerate(entries)) {
+      place = {int64_t(rank), int64_t(number)};
       std::string where = "rank " + std::to_string(rank) + ": " + describe(entry);
       if (entry.chunk < 0 || entry.chunk >= shape.getChunks() || entry.microbatch < 0 ||
           entry.microbatch >= shape.microbatches)
@@ -175,6 +179,7 @@ static std::string checkEntries(const Schedule &schedule) {
     }
   for (int64_t chunk = 0; chunk < shape.getChunks(); ++chunk)
     for (int64_t i = 0; i < shape.microbatches; ++i) {
+      place = {schedule.rankOf[chunk], -1};
       int whole = count(Work::Backward, chunk, i), halfInput = count(Work::BackwardInput, chunk, i),
           halfWeight = count(Work::BackwardWeight, chunk, i);
       std::string what = " of chunk " + std::to_string(chunk) + ", microbatch " + std::to_string(i);
@@ -190,14 +195,18 @@ static std::string checkEntries(const Schedule &schedule) {
   return {};
 }
 
-std::string pipeline::checkSchedule(const Schedule &schedule) {
-  std::string problem = checkEntries(schedule);
-  if (!problem.empty())
-    return problem;
-  Costs costs;
-  Runner runner(schedule, costs);
-  runner.run();
-  return runner.describeWaits();
+std::string pipeline::checkSchedule(const Schedule &schedule, SchedulePlace *place) {
+  SchedulePlace found;
+  std::string problem = checkEntries(schedule, found);
+  if (problem.empty()) {
+    Costs costs;
+    Runner runner(schedule, costs);
+    runner.run();
+    problem = runner.describeWaits(found);
+  }
+  if (place)
+    *place = found;
+  return problem;
 }
 
 /// A forward's activations are held until the backward that needs them last is done.

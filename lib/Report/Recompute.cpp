@@ -18,7 +18,8 @@ using namespace mlir;
 using namespace ulsc;
 
 namespace {
-/// What calls of one joint block's parts keep and repeat in one microbatch.
+/// What calls of one joint block's parts keep in one microbatch, and repeat in all that were looked
+/// at.
 struct BlockRow {
   int64_t calls = 0, savedBytes = 0;
   double flops = 0, us = 0;
@@ -32,6 +33,18 @@ StringRef getJointName(uls::CallOp call) {
 
 bool isBackward(uls::CallOp call) { return report::isBackwardPart(call.getCallee()); }
 
+/// The second half of a backward, which is no call more of the block.
+bool isWeightHalf(uls::CallOp call) {
+  StringRef name = call.getCallee();
+  return name.substr(name.rfind(".bwd")).contains(".weight");
+}
+
+/// Of a step that lists all of them; 0 of one that has each microbatch alike.
+int64_t getMicrobatch(uls::CallOp call) {
+  auto number = call->getAttrOfType<IntegerAttr>("dist.microbatch");
+  return number ? number.getInt() : 0;
+}
+
 int64_t getBytes(Value value) {
   auto tensor = llvm::dyn_cast<RankedTensorType>(value.getType());
   return tensor ? tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8) : 0;
@@ -42,7 +55,7 @@ double getNumber(Operation *op, StringRef name) {
   return number ? number.getValueAsDouble() : 0;
 }
 
-/// The calls of one microbatch.
+/// The calls of one microbatch, or of all of a pipeline stage.
 class MicrobatchWalker {
 public:
   MicrobatchWalker(ModuleOp module, Block &block) : symbols(module) {
@@ -56,11 +69,13 @@ public:
 private:
   void visit(uls::CallOp call) {
     BlockRow &row = rows[getJointName(call)];
-    row.calls += isBackward(call);
     if (auto block = symbols.lookup<uls::BlockOp>(call.getCallee())) {
       row.flops += getNumber(block, kRecomputedFlopsAttr);
       row.us += getNumber(block, kRecomputedUsAttr);
     }
+    if (getMicrobatch(call) != 0)
+      return;
+    row.calls += isBackward(call) && !isWeightHalf(call);
     for (Value operand : call.getArguments()) {
       auto source = operand.getDefiningOp<uls::CallOp>();
       bool isKept = source && !isBackward(source) && !source->hasAttr(kRepeatedAttr);
@@ -72,6 +87,29 @@ private:
   SymbolTable symbols;
   llvm::DenseSet<Value> seen;
 };
+
+/// What one rank keeps of a microbatch and repeats in its step.
+struct StageRecompute {
+  StageRecompute(ModuleOp module, uls::StepOp step) {
+    // Microbatches are alike: those of a loop, and the last one behind it.
+    auto add = [&](Block &block, int64_t times) {
+      MicrobatchWalker walker(module, block);
+      if (walker.rows.empty())
+        return;
+      for (auto &[name, row] : walker.rows) {
+        flops += row.flops * double(times);
+        us += row.us * double(times);
+      }
+      rows = std::move(walker.rows);
+    };
+    add(step.getEntry(), 1);
+    for (auto loop : step.getEntry().getOps<uls::MicrobatchesOp>())
+      add(loop.getBody().front(), loop.getCount());
+  }
+
+  double flops = 0, us = 0;
+  llvm::MapVector<StringRef, BlockRow> rows;
+};
 } // namespace
 
 llvm::json::Object ulsc::report::makeRecompute(ModuleOp module) {
@@ -81,31 +119,27 @@ llvm::json::Object ulsc::report::makeRecompute(ModuleOp module) {
   int64_t devices = 1, savedBytes = 0;
   for (auto mesh : module.getOps<dist::MeshOp>())
     devices = mesh.getMesh().getDeviceCount();
-  double flops = 0, us = 0;
-  llvm::json::Array blocks;
-  // Microbatches are alike: those of a loop, and the last one behind it.
-  auto add = [&](Block &block, int64_t times) {
-    MicrobatchWalker walker(module, block);
-    if (walker.rows.empty())
-      return;
-    savedBytes = 0;
-    blocks.clear();
-    for (auto &[name, row] : walker.rows) {
-      flops += row.flops * double(times * devices);
-      us += row.us * double(times);
+  auto steps = llvm::to_vector(module.getOps<uls::StepOp>());
+  int64_t ranks = devices / std::max<int64_t>(steps.size(), 1);
+  double flops = 0, mostUs = 0;
+  llvm::MapVector<StringRef, BlockRow> all;
+  for (uls::StepOp step : steps) {
+    StageRecompute stage(module, step);
+    flops += stage.flops * double(ranks);
+    mostUs = std::max(mostUs, stage.us);
+    for (auto &[name, row] : stage.rows) {
+      all[name].calls += row.calls;
+      all[name].savedBytes += row.savedBytes;
       savedBytes += row.savedBytes;
-      blocks.push_back(llvm::json::Object{
-          {"block", name}, {"calls", row.calls}, {"saved_bytes", row.savedBytes}});
     }
-  };
-  for (auto step : module.getOps<uls::StepOp>()) {
-    add(step.getEntry(), 1);
-    for (auto loop : step.getEntry().getOps<uls::MicrobatchesOp>())
-      add(loop.getBody().front(), loop.getCount());
   }
+  llvm::json::Array blocks;
+  for (auto &[name, row] : all)
+    blocks.push_back(
+        llvm::json::Object{{"block", name}, {"calls", row.calls}, {"saved_bytes", row.savedBytes}});
   return llvm::json::Object{{"policy", policy.getValue()},
                             {"saved_bytes", savedBytes},
                             {"flops_per_step", flops},
-                            {"predicted_us", us},
+                            {"predicted_us", mostUs},
                             {"blocks", std::move(blocks)}};
 }

@@ -137,7 +137,8 @@ static unsigned findDepth(StringRef text) {
   return deepest;
 }
 
-/// What the parser says, and where: its messages begin with "[line:column, byte=n]: ".
+/// What the parser says, and where: its messages begin with "[line:column, byte=n]: ". The column
+/// is that of the character that it read last, 0 at the beginning of a line.
 static std::pair<std::string, FileLineColLoc> explainParseError(MLIRContext *context,
                                                                 StringRef file, llvm::Error error) {
   std::string message = llvm::toString(std::move(error));
@@ -149,7 +150,7 @@ static std::pair<std::string, FileLineColLoc> explainParseError(MLIRContext *con
   std::string text = rest.str();
   if (!text.empty())
     text[0] = llvm::toLower(text[0]);
-  return {text, FileLineColLoc::get(context, file, line, column)};
+  return {text, FileLineColLoc::get(context, file, line, std::max(column, 1u))};
 }
 
 std::optional<JsonFile> JsonFile::load(MLIRContext *context, StringRef path, uint64_t mostBytes) {
@@ -222,8 +223,14 @@ std::string ulsc::describeJson(const llvm::json::Value &value) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << value;
-  constexpr size_t longest = 60;
-  if (text.size() > longest)
-    text = text.substr(0, longest) + "…";
-  return text;
+  return shorten(text, 60);
+}
+
+std::string ulsc::shorten(StringRef text, size_t longest) {
+  if (text.size() <= longest)
+    return text.str();
+  // Not in the midst of a character.
+  while (longest > 0 && (text[longest] & 0xc0) == 0x80)
+    --longest;
+  return text.take_front(longest).str() + "…";
 }

@@ -9,6 +9,7 @@
 #include "dialects/Exec/ExecOps.h"
 #include "dialects/Uls/Uls.h"
 #include "ulsc/Memory.h"
+#include "ulsc/PipelineSchedule.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
@@ -74,6 +75,8 @@ public:
     document["groups_optimizer"] = buildOptimizerGroups();
     document["groups"] = buildGroups();
     document["collectives"] = copy("exec.collectives", /*isArray=*/true);
+    if (module->hasAttr(pipeline::kPipelineAttr))
+      document["pipeline"] = copy(pipeline::kPipelineAttr);
     document["hyperparameters"] = json::Object{{"lr", 3e-4},      {"betas", json::Array{0.9, 0.95}},
                                                {"eps", 1e-8},     {"weight_decay", 0.1},
                                                {"momentum", 0.9}, {"clip_grad", 1.0}};

@@ -20,6 +20,9 @@ using proof::Communication;
 
 static constexpr StringLiteral kPipelineAxis = "pp";
 
+/// The most starts and waits of a rank that are followed: some hundred bytes each.
+static constexpr size_t kMostEvents = size_t(1) << 21;
+
 void lower::noteOwner(Operation *op, const CallChain &calls, int64_t &chunk, int64_t &microbatch) {
   auto note = [&](Operation *from) {
     if (auto attr = from->getAttrOfType<IntegerAttr>(dist::DistDialect::kChunkAttrName);
@@ -37,7 +40,10 @@ void lower::noteOwner(Operation *op, const CallChain &calls, int64_t &chunk, int
 CommunicationReader::CommunicationReader(ModuleOp module, SymbolTable &symbols)
     : module(module), symbols(symbols),
       groups(module->getAttrOfType<ArrayAttr>(CollectiveTable::kGroupsAttrName)),
-      collectives(module->getAttrOfType<ArrayAttr>(CollectiveTable::kCollectivesAttrName)) {}
+      collectives(module->getAttrOfType<ArrayAttr>(CollectiveTable::kCollectivesAttrName)) {
+  for (auto op : module.getOps<dist::MeshOp>())
+    mesh = op.getMesh();
+}
 
 FailureOr<SmallVector<exec::FunctionOp>> CommunicationReader::getEntries() {
   SmallVector<exec::FunctionOp> entries;
@@ -50,8 +56,8 @@ FailureOr<SmallVector<exec::FunctionOp>> CommunicationReader::getEntries() {
     return dist::getStage(a) < dist::getStage(b);
   });
   stages = entries.size();
-  for (auto mesh : module.getOps<dist::MeshOp>())
-    stages = mesh.getMesh().getAxisSize(kPipelineAxis).value_or(stages);
+  if (mesh)
+    stages = mesh.getAxisSize(kPipelineAxis).value_or(stages);
   for (auto [stage, entry] : llvm::enumerate(entries))
     if (dist::getStage(entry) != int64_t(stage))
       return entry.emitOpError("is the program of stage ")
@@ -70,14 +76,25 @@ FailureOr<std::vector<proof::Event>> CommunicationReader::read(exec::FunctionOp 
   return std::move(events);
 }
 
+LogicalResult CommunicationReader::add(Operation *op, proof::Event event) {
+  if (events.size() >= kMostEvents)
+    return op->emitOpError("is behind ")
+           << kMostEvents
+           << " starts and waits of one rank, calls and loops followed; more are not "
+           << "followed; take fewer microbatches";
+  events.push_back(std::move(event));
+  return success();
+}
+
 LogicalResult CommunicationReader::readBlock(Block &block, CallChain &calls) {
   for (Operation &op : block) {
     if (auto start = dyn_cast<exec::CollectiveStartOp>(op)) {
-      if (failed(checkGroup(start, calls)))
+      if (failed(checkStart(start, calls)) ||
+          failed(add(start, {true, int64_t(start.getSlot()), describe(start, calls)})))
         return failure();
-      events.push_back({true, int64_t(start.getSlot()), describe(start, calls)});
     } else if (auto wait = dyn_cast<exec::CollectiveWaitOp>(op)) {
-      events.push_back({false, int64_t(wait.getSlot()), {}});
+      if (failed(add(wait, {false, int64_t(wait.getSlot()), {}})))
+        return failure();
     } else if (auto call = dyn_cast<exec::CallOp>(op)) {
       if (failed(readCall(call, calls)))
         return failure();
@@ -114,8 +131,13 @@ LogicalResult CommunicationReader::readLoop(Operation *op, CallChain &calls) {
   std::optional<APInt> count = loop ? loop.getStaticTripCount() : std::nullopt;
   if (!count)
     return op->emitOpError("communicates, but how often is not known");
+  uint64_t turns = count->getLimitedValue();
+  if (turns > (kMostEvents - before) / body.size())
+    return op->emitOpError("turns ") << turns << " times with " << body.size()
+                                     << " starts and waits each; of one rank at most "
+                                     << kMostEvents << " are followed; take fewer microbatches";
   events.resize(before);
-  for (uint64_t i = 0; i < count->getZExtValue(); ++i)
+  for (uint64_t i = 0; i < turns; ++i)
     events.insert(events.end(), body.begin(), body.end());
   return success();
 }
@@ -131,25 +153,87 @@ SmallVector<StringRef> CommunicationReader::getAxes(exec::CollectiveStartOp star
   return axes;
 }
 
-/// Between stages, the group tells who takes part, and a transfer's peer is a stage.
-LogicalResult CommunicationReader::checkGroup(exec::CollectiveStartOp start,
-                                              const CallChain &calls) {
-  if (stages == 1)
-    return success();
-  SmallVector<StringRef> axes = getAxes(start);
+/// The group tells who takes part, and a transfer's peer is a stage.
+std::string CommunicationReader::findGroupProblem(exec::CollectiveStartOp start) {
   std::string problem;
   llvm::raw_string_ostream text(problem);
+  SmallVector<StringRef> axes = getAxes(start);
   std::optional<int64_t> peer = start.getPeer();
+  const StringRef *unknown =
+      llvm::find_if(axes, [&](StringRef axis) { return mesh && !mesh.findAxis(axis); });
   if (axes.empty())
     text << "is of group " << start.getGroup() << ", where the module lists "
          << (groups ? groups.size() : 0);
+  else if (unknown != axes.end())
+    text << "goes over " << *unknown << ", which is no axis of the mesh " << mesh;
   else if (peer && axes != SmallVector<StringRef>{kPipelineAxis})
     text << "goes over " << llvm::join(axes, "+") << "; a transfer goes over pp alone";
   else if (peer && (*peer < 0 || *peer >= stages))
     text << "names stage " << *peer << "; there are stages 0 to " << stages - 1;
-  if (problem.empty())
-    return success();
-  return start.emitError() << proof::describe(describe(start, calls)) << " " << problem;
+  return problem;
+}
+
+/// What the ranks of the group make of what each of them has.
+std::string CommunicationReader::findTypeProblem(exec::CollectiveStartOp start) {
+  if (!mesh || start.getPeer())
+    return "";
+  int64_t ranks = 1;
+  for (StringRef axis : getAxes(start))
+    ranks *= *mesh.getAxisSize(axis);
+  std::string problem;
+  llvm::raw_string_ostream text(problem);
+  if (auto destinations = start.getDestinations();
+      destinations && int64_t(destinations->size()) != ranks)
+    text << "has " << destinations->size() << " destinations, but its group is of " << ranks
+         << " ranks";
+  for (auto [input, output] : llvm::zip_equal(start.getInputs(), start.getOutputs())) {
+    auto in = cast<MemRefType>(input.getType()), out = cast<MemRefType>(output.getType());
+    bool gathers = start.getKind() == exec::CollectiveKind::AllGather;
+    bool scatters = start.getKind() == exec::CollectiveKind::ReduceScatter;
+    if (in.getNumElements() * (gathers ? ranks : 1) ==
+        out.getNumElements() * (scatters ? ranks : 1))
+      continue;
+    // All others keep the number of elements, which the op's verifier knows.
+    text << "makes " << out << " of " << in << "; expected "
+         << (gathers ? "are as many elements as its " : "is one of ") << ranks
+         << (gathers ? " ranks have together" : " equal parts, a rank each");
+    break;
+  }
+  return problem;
+}
+
+/// The module's list tells the runtime, and who reads traces, what a number stands for. A module
+/// written by hand may have none.
+std::string CommunicationReader::findIdentifierProblem(exec::CollectiveStartOp start) {
+  Attribute listed = module->getAttr(CollectiveTable::kCollectivesAttrName);
+  if (!listed)
+    return "";
+  std::string problem;
+  llvm::raw_string_ostream text(problem);
+  uint64_t identifier = start.getIdentifier();
+  size_t count = collectives ? collectives.size() : 0;
+  text << "has identifier " << identifier << ", ";
+  if (identifier >= count) {
+    text << "where the module lists " << count << " collectives";
+    return problem;
+  }
+  auto entry = dyn_cast<DictionaryAttr>(collectives[identifier]);
+  auto kind = entry ? entry.getAs<StringAttr>("kind") : StringAttr();
+  StringRef expected = exec::stringifyCollectiveKind(start.getKind());
+  if (kind && kind.getValue() == expected)
+    return "";
+  text << "which the module lists as " << (kind ? kind.getValue() : "of no kind") << ", not "
+       << expected;
+  return problem;
+}
+
+LogicalResult CommunicationReader::checkStart(exec::CollectiveStartOp start,
+                                              const CallChain &calls) {
+  for (auto find : {&CommunicationReader::findGroupProblem, &CommunicationReader::findTypeProblem,
+                    &CommunicationReader::findIdentifierProblem})
+    if (std::string problem = (this->*find)(start); !problem.empty())
+      return start.emitError() << proof::describe(describe(start, calls)) << " " << problem;
+  return success();
 }
 
 /// The source model's op, by the location, or, where a printed module lost it, by the module's

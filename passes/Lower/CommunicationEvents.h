@@ -6,6 +6,7 @@
 #ifndef ULSC_PASSES_LOWER_COMMUNICATIONEVENTS_H
 #define ULSC_PASSES_LOWER_COMMUNICATIONEVENTS_H
 
+#include "dialects/Dist/Dist.h"
 #include "dialects/Exec/ExecOps.h"
 #include "ulsc/CommunicationProof.h"
 
@@ -35,13 +36,18 @@ private:
   mlir::LogicalResult readBlock(mlir::Block &block, CallChain &calls);
   mlir::LogicalResult readCall(exec::CallOp call, CallChain &calls);
   mlir::LogicalResult readLoop(mlir::Operation *loop, CallChain &calls);
-  mlir::LogicalResult checkGroup(exec::CollectiveStartOp start, const CallChain &calls);
+  mlir::LogicalResult checkStart(exec::CollectiveStartOp start, const CallChain &calls);
+  std::string findGroupProblem(exec::CollectiveStartOp start);
+  std::string findTypeProblem(exec::CollectiveStartOp start);
+  std::string findIdentifierProblem(exec::CollectiveStartOp start);
+  mlir::LogicalResult add(mlir::Operation *op, proof::Event event);
   std::string getSource(exec::CollectiveStartOp start);
   llvm::SmallVector<llvm::StringRef> getAxes(exec::CollectiveStartOp start);
 
   mlir::ModuleOp module;
   mlir::SymbolTable &symbols;
   mlir::ArrayAttr groups, collectives;
+  dist::MeshAttr mesh;
   int64_t stages = 1;
   std::vector<proof::Event> events;
 };

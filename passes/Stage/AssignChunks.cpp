@@ -13,6 +13,7 @@
 #include "ulsc/Cost/OpCost.h"
 #include "ulsc/PipelineScheduleFile.h"
 #include "ulsc/Recipe.h"
+#include "ulsc/Support/JsonFile.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringMap.h"
@@ -49,13 +50,17 @@ static double predictBlock(uls::BlockOp block, const cost::Cluster &cluster) {
 }
 
 /// The ends of the chunks that the blocks named in a recipe begin; nothing after an error.
-static std::optional<SmallVector<size_t>> cutAtNames(ArrayRef<uls::CallOp> calls,
-                                                     const Pipeline &pipeline, size_t count) {
-  if (pipeline.stages.size() + 1 != count) {
+static std::optional<SmallVector<size_t>>
+cutAtNames(ArrayRef<uls::CallOp> calls, const Pipeline &pipeline, size_t count, size_t ranks) {
+  if (size_t named = pipeline.stages.size() + 1; named != count) {
+    std::string hint;
+    if (named % ranks == 0)
+      hint = "; for " + std::to_string(named) + " chunks give \"chunks\" (or --pp-chunks) " +
+             std::to_string(named / ranks) + " and a schedule of as many, as interleaved";
     emitError(pipeline.stagesLocation)
         << "\"stages\" names " << pipeline.stages.size()
         << (pipeline.stages.size() == 1 ? " block" : " blocks") << ", expected " << count - 1
-        << ": the one that begins each of the " << count << " chunks after the first";
+        << ": the one that begins each of the " << count << " chunks after the first" << hint;
     return std::nullopt;
   }
   BlockNames names(calls);
@@ -66,7 +71,7 @@ static std::optional<SmallVector<size_t>> cutAtNames(ArrayRef<uls::CallOp> calls
     std::optional<size_t> call = names.find(name);
     isLegal &= call && *call > (ends.empty() ? 0 : ends.back());
     if (!call)
-      emitError(location) << "\"" << name << "\" is no block; " << names.suggest(name);
+      emitError(location) << "\"" << shorten(name) << "\" is no block; " << names.suggest(name);
     else if (*call == 0)
       emitError(location) << "\"" << name << "\" begins the first chunk, expected the blocks that "
                           << "begin the chunks after it; the next is " << names.getName(1);
@@ -115,36 +120,70 @@ findMeasured(ArrayRef<uls::CallOp> calls, const cost::MeasuredCosts &costs, Stri
   };
   bool isLegal = true;
   // What is said of one layer goes before what is said of its block.
+  llvm::SmallDenseMap<size_t, StringRef> nameOf;
   for (auto &[name, cost] : costs)
-    if (std::optional<size_t> call = names.find(name))
+    if (std::optional<size_t> call = names.find(name)) {
       costOf[*call] = &cost;
+      if (auto [other, isNew] = nameOf.try_emplace(*call, name); !isNew) {
+        emitError(cost.location) << "\"" << name << "\" and \"" << other->second
+                                 << "\" are one block; keep one of them";
+        isLegal = false;
+      }
+    }
   for (auto &[name, cost] : costs)
     if (!assignBlock(name, cost) && !names.find(name)) {
-      emitError(cost.location) << "has a cost of \"" << name << "\", which is no block; "
-                               << names.suggest(name);
+      emitError(cost.location) << "there is a cost of \"" << shorten(name)
+                               << "\", which is no block; " << names.suggest(name);
       isLegal = false;
     }
   SmallVector<double> times;
   std::string missing;
+  Location file = FileLineColLoc::get(calls.front()->getContext(), path, 0, 0);
   for (auto [i, cost] : llvm::enumerate(costOf)) {
     times.push_back(cost ? cost->forwardUs + cost->backwardUs : 0);
     if (!cost && StringRef(missing).count(',') < 3)
       missing += (missing.empty() ? "" : ", ") + names.getName(i).str();
   }
   if (!missing.empty()) {
-    emitError(FileLineColLoc::get(calls.front()->getContext(), path, 0, 0))
-        << "has no cost of " << missing
-        << "; measured and predicted times are not mixed: give a cost of each block, or leave out "
-           "--costs";
+    emitError(file) << "there is no cost of " << missing
+                    << "; measured and predicted times are not mixed: give a cost of each block, "
+                       "or leave out --costs";
+    isLegal = false;
+  } else if (llvm::all_of(times, [](double us) { return us == 0; })) {
+    emitError(file) << "the costs of all blocks are 0 microseconds, which balance nothing; "
+                       "expected what each of them takes, or leave out --costs";
     isLegal = false;
   }
   return isLegal ? std::optional<SmallVector<double>>(std::move(times)) : std::nullopt;
 }
 
+/// What is compiled, as a trace of the same tells it.
+static cost::Workload getWorkload(ModuleOp module) {
+  cost::Workload workload;
+  if (auto model = module->getAttrOfType<DictionaryAttr>("uls.model")) {
+    for (auto [key, text] : {std::pair("name", &workload.model), {"family", &workload.family}})
+      if (auto value = model.getAs<StringAttr>(key))
+        *text = value.str();
+    if (auto parameters = model.getAs<IntegerAttr>("parameters"))
+      workload.parameters = parameters.getInt();
+  }
+  if (auto batch = module->getAttrOfType<DictionaryAttr>(uls::UlsDialect::kBatchAttrName))
+    for (auto [key, number] : {std::pair("seq", &workload.seq), {"micro", &workload.microBatch}})
+      if (auto value = batch.getAs<IntegerAttr>(key))
+        *number = value.getInt();
+  // Matrices are stored in what products compute in.
+  workload.dtype = "f32";
+  for (auto param : module.getOps<uls::ParamOp>())
+    if (Type type = param.getTensorType().getElementType(); !type.isF32())
+      workload.dtype = type.isBF16() ? "bf16" : "f16";
+  return workload;
+}
+
 std::optional<SmallVector<double>> AssignChunks::findTimes(ArrayRef<uls::CallOp> calls) {
   if (costs.empty())
     return predictTimes(calls);
-  std::optional<cost::MeasuredCosts> measured = cost::readMeasuredCosts(&getContext(), costs);
+  std::optional<cost::MeasuredCosts> measured =
+      cost::readMeasuredCosts(&getContext(), costs, getWorkload(getOperation()));
   return measured ? findMeasured(calls, *measured, costs) : std::nullopt;
 }
 
@@ -160,7 +199,12 @@ AssignChunks::balance(uls::StepOp step, ArrayRef<uls::CallOp> calls, int64_t mic
   SmallVector<CallMemory> memory;
   if (memoryLimit)
     memory = estimateMemory(step, calls, *policy);
-  return cutCalls({*times, memory, double(memoryLimit)}, *table);
+  SmallVector<size_t> ends = cutCalls({*times, memory, double(memoryLimit)}, *table);
+  if (!ends.empty())
+    return ends;
+  step.emitError() << "the blocks can't be cut into " << table->shape.getChunks()
+                   << " chunks by their times, whose sums are not finite; correct --costs";
+  return std::nullopt;
 }
 
 LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipeline> &named) {
@@ -171,15 +215,15 @@ LogicalResult AssignChunks::assign(uls::StepOp step, const std::optional<Pipelin
     llvm::append_range(calls, loop.getBody().front().getOps<uls::CallOp>());
     microbatches = loop.getCount();
   }
-  size_t count = ranks * chunks;
-  if (calls.size() < count)
-    return step.emitError() << "the model is " << calls.size()
-                            << " blocks, embedding and head included, too few for " << count
-                            << " chunks (pp=" << ranks << " × " << int64_t(chunks)
-                            << " a rank); the most that it can be cut into is " << calls.size();
+  pipeline::Shape shape{ranks, microbatches, chunks};
+  if (std::string problem = pipeline::checkSize(shape); !problem.empty())
+    return step.emitError() << "schedule " << schedule << " " << problem;
+  if (std::string problem = pipeline::checkBlocks(shape, calls.size(), schedule); !problem.empty())
+    return step.emitError() << problem;
+  size_t count = shape.getChunks();
   std::optional<SmallVector<size_t>> ends;
   if (named && named->stagesLocation)
-    ends = cutAtNames(calls, *named, count);
+    ends = cutAtNames(calls, *named, count, ranks);
   else
     ends = balance(step, calls, microbatches);
   if (!ends)

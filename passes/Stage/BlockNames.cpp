@@ -35,8 +35,7 @@ static StringRef getCommonModule(ArrayRef<StringRef> modules) {
   return common;
 }
 
-/// `layer.3`, `head`: the block, with the layer that the call is.
-static std::string getOwnName(uls::CallOp call) {
+std::string stage::getCallName(uls::CallOp call) {
   std::string name = call.getCallee().str();
   if (std::optional<int64_t> layer = call.getLayer())
     name += "." + std::to_string(*layer);
@@ -58,7 +57,7 @@ BlockNames::BlockNames(ArrayRef<uls::CallOp> calls) {
       }
     }
   for (auto [i, call] : llvm::enumerate(calls)) {
-    std::string own = getOwnName(call);
+    std::string own = getCallName(call);
     StringRef common = getCommonModule(getModules(call));
     names.push_back(find(common) == i ? common.str() : own);
     callOf.try_emplace(own, i);
@@ -79,5 +78,19 @@ std::string BlockNames::suggest(StringRef name) const {
     shown.insert(shown.begin() + first, "…");
   }
   SmallVector<StringRef> known(names.begin(), names.end());
-  return "the blocks are " + llvm::join(shown, ", ") + suggestNearest(name, known);
+  std::string nearest = suggestNearest(name, known);
+  // What has no module of its own is known by its block: `head`, for who says `lm_head`.
+  StringRef module = name.rsplit('.').second.empty() ? name : name.rsplit('.').second;
+  for (const std::string &own : names)
+    if (nearest.empty() && !StringRef(own).contains('.') && module.ends_with("_" + own))
+      nearest = "; did you mean " + own;
+  if (nearest.empty()) {
+    SmallVector<StringRef> all;
+    for (const auto &entry : callOf)
+      if (entry.getValue())
+        all.push_back(entry.getKey());
+    llvm::sort(all);
+    nearest = suggestNearest(name, all);
+  }
+  return "the blocks are " + llvm::join(shown, ", ") + nearest;
 }

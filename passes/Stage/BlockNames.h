@@ -15,6 +15,9 @@
 
 namespace ulsc::stage {
 
+/// `layer.3`, `head`: the block, with the layer that the call is.
+std::string getCallName(uls::CallOp call);
+
 /// Calls of blocks by the modules of the source model: `model.layers.3`, or any module that one
 /// call alone has the parameters of. What is no one module (a head of norm and projection) goes by
 /// its block's name, too.

@@ -4,11 +4,13 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "passes/Stage/BlockNames.h"
 #include "passes/Stage/Passes.h"
 #include "passes/Stage/RankStep.h"
 #include "ulsc/PipelineScheduleFile.h"
 
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/Support/Path.h"
 
 namespace ulsc {
 #define GEN_PASS_DEF_BUILDSTAGESPASS
@@ -29,6 +31,7 @@ public:
 private:
   LogicalResult build(uls::StepOp step, int64_t ranks);
   void noteParameters(ArrayRef<RankStep> steps);
+  void noteChunks(const StepSource &source);
 };
 } // namespace
 
@@ -59,6 +62,27 @@ void BuildStages::noteParameters(ArrayRef<RankStep> steps) {
       stages.push_back(0);
     param->setAttr(DistDialect::kStagesAttrName, builder.getDenseI64ArrayAttr(stages));
   }
+}
+
+/// The module knows which blocks each chunk calls, for who reads what was compiled.
+void BuildStages::noteChunks(const StepSource &source) {
+  Builder builder(&getContext());
+  SmallVector<Attribute> chunks;
+  for (auto [chunk, rank] : llvm::enumerate(source.schedule.rankOf)) {
+    SmallVector<Attribute> blocks;
+    for (Operation *op : source.parts.getOps(pipeline::Work::Forward, chunk))
+      if (auto call = llvm::dyn_cast<uls::CallOp>(op))
+        blocks.push_back(builder.getStringAttr(getCallName(call)));
+    chunks.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("blocks", builder.getArrayAttr(blocks)),
+         builder.getNamedAttr("stage", builder.getI64IntegerAttr(rank))}));
+  }
+  // Programs that are alike but for where a table lay are alike.
+  StringRef name = llvm::sys::path::filename(schedule);
+  getOperation()->setAttr(
+      pipeline::kPipelineAttr,
+      builder.getDictionaryAttr({builder.getNamedAttr("chunks", builder.getArrayAttr(chunks)),
+                                 builder.getNamedAttr("schedule", builder.getStringAttr(name))}));
 }
 
 LogicalResult BuildStages::build(uls::StepOp step, int64_t ranks) {
@@ -100,6 +124,7 @@ LogicalResult BuildStages::build(uls::StepOp step, int64_t ranks) {
     own.close(owners);
   }
   noteParameters(steps);
+  noteChunks(source);
   step.erase();
   return success();
 }

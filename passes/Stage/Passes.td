@@ -54,7 +54,8 @@ def BuildStagesPass : Pass<"ulsc-build-stages", "::mlir::ModuleOp"> {
 
     Requires: `ulsc-assign-chunks`, `ulsc-propagate-shardings`.
     Changes: the step; nothing where no call has a chunk.
-    Leaves: steps with `dist.stage`, parameters with `dist.stages`, the module attribute `dist.pipeline`.
+    Leaves: steps with `dist.stage`, parameters with `dist.stages`, the module attribute `dist.pipeline` with the schedule's name and the
+    blocks and the stage of each chunk.
 
     Before, with pp=2:
     ```

@@ -103,10 +103,30 @@ std::string compareModels(const SavedState &state, const Manifest &manifest) {
   return problems;
 }
 
-// All differences between what the checkpoint has and what the program needs, in one error.
+// What a checkpoint and a program differ in, of which an error shows the first few.
+class Differences {
+public:
+  template <typename... Parts>
+  void add(const Parts &...parts) {
+    if (++count <= most)
+      text += concat("\n  ", parts...);
+  }
+  std::string all() const {
+    return count > most ? concat(text, "\n  and ", count - most, " more tensors that differ")
+                        : text;
+  }
+
+private:
+  static constexpr int64_t most = 5;
+  int64_t count = 0;
+  std::string text;
+};
+
+// What the checkpoint has otherwise than the program needs it, in one error: all of the model, and
+// the first tensors, since one dtype makes each of them another.
 void compareTensors(const std::string &directory, const SavedState &state,
                     const Manifest &manifest) {
-  std::string problems = compareModels(state, manifest);
+  Differences tensors;
   std::map<std::string, SavedTensor> unknown = state.tensors;
   for (const StateTensor *tensor : manifest.modelTensors()) {
     if (!isSaved(*tensor))
@@ -115,15 +135,16 @@ void compareTensors(const std::string &directory, const SavedState &state,
     auto saved = state.tensors.find(key);
     unknown.erase(key);
     if (saved == state.tensors.end())
-      problems += concat("\n  it lacks ", key);
+      tensors.add("it lacks ", key);
     else if (saved->second.logicalShape != tensor->logicalShape ||
              saved->second.dtype != dtypeName(tensor->dtype))
-      problems += concat("\n  it has ", key, " as ", saved->second.dtype, " ",
-                         shapeText(saved->second.logicalShape), ", the program as ",
-                         dtypeName(tensor->dtype), " ", shapeText(tensor->logicalShape));
+      tensors.add("it has ", key, " as ", saved->second.dtype, " ",
+                  shapeText(saved->second.logicalShape), ", the program as ",
+                  dtypeName(tensor->dtype), " ", shapeText(tensor->logicalShape));
   }
   for (const auto &[name, tensor] : unknown)
-    problems += concat("\n  it has ", name, ", which the program does not know");
+    tensors.add("it has ", name, ", which the program does not know");
+  std::string problems = compareModels(state, manifest) + tensors.all();
   if (!problems.empty())
     raise("checkpoint '", directory,
           "' belongs to another program; compile the same model with "

@@ -302,6 +302,23 @@ void readStages(const json &document, Manifest &manifest) {
   assignOwners(manifest.stages);
 }
 
+// What a header tells; the blocks of each chunk are for people, with --describe.
+void readPipeline(const json &document, Manifest &manifest) {
+  json pipeline = document.value("pipeline", json::object());
+  if (!pipeline.is_object() || (!pipeline.empty() && manifest.stages.size() == 1))
+    raise("the manifest has ", pipeline.dump(),
+          " in \"pipeline\", which is an object about "
+          "\"stages\"");
+  manifest.pipelineSchedule = pipeline.value("schedule", "");
+  json chunks = pipeline.value("chunks", json::array());
+  if (!chunks.is_array() || chunks.size() % manifest.stages.size())
+    raise("the manifest has ", chunks.dump(),
+          " in \"chunks\" of its \"pipeline\", which is a list "
+          "of as many chunks for each of ",
+          manifest.stages.size(), " stages");
+  manifest.chunksPerStage = static_cast<int64_t>(chunks.size() / manifest.stages.size());
+}
+
 } // namespace
 
 Manifest parseManifest(const char *text) {
@@ -321,6 +338,7 @@ Manifest parseManifest(const char *text) {
     readMeshAndBatch(document, manifest);
     readCommunication(document, manifest);
     readStages(document, manifest);
+    readPipeline(document, manifest);
     manifest.hyperparameters = document.value("hyperparameters", json::object());
   } catch (const json::exception &error) {
     raise("the program's manifest can't be read: ", error.what());

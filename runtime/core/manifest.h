@@ -87,6 +87,9 @@ struct Manifest {
   Mesh mesh;
   Batch batch;
   std::vector<Stage> stages; // one unless the program is pipelined
+  /// Of a pipelined program whose compiler tells them; else empty and 0.
+  std::string pipelineSchedule;
+  int64_t chunksPerStage = 0;
   std::vector<ParameterGroup> parameterGroups;
   std::vector<std::vector<std::string>> groups;
   std::vector<CollectiveInfo> collectives;

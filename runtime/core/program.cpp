@@ -1,5 +1,6 @@
 // From the command line to the exit code.
 #include "comm/communicator.h"
+#include "core/agreement.h"
 #include "core/error.h"
 #include "core/training.h"
 
@@ -79,6 +80,7 @@ int runProgram(int argc, char **argv, const Program &program) {
   std::unique_ptr<Communicator> communicator = createMpiCommunicator(&argc, &argv);
   try {
     onAllRanks(*communicator, [&] { checkRanks(manifest, *communicator); });
+    checkAgreement(manifest, *options, *communicator);
     Training training(manifest, program, *options, *communicator);
     training.prepare();
     exitCode = training.run();

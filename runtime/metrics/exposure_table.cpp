@@ -64,13 +64,17 @@ double meanStepSeconds(const ExposureSamples &samples) {
   return sum / samples.steps() / static_cast<double>(samples.ranks.size());
 }
 
-/// What a rank of all waited on average for these rows, each of which may be of other ranks.
+/// What a rank of all waited on average for a row, which may be of some of them.
+double meanOverAll(const ExposureSamples &samples, const ExposureRow &row) {
+  return row.seconds * static_cast<double>(row.ranks) / static_cast<double>(samples.ranks.size());
+}
+
 double meanOverAll(const ExposureSamples &samples, const std::vector<ExposureRow> &rows,
                    size_t first = 0) {
   double sum = 0;
   for (size_t i = first; i < rows.size(); ++i)
-    sum += rows[i].seconds * static_cast<double>(rows[i].ranks);
-  return sum / static_cast<double>(samples.ranks.size());
+    sum += meanOverAll(samples, rows[i]);
+  return sum;
 }
 
 std::string stepsText(const ExposureSamples &samples) {
@@ -94,7 +98,8 @@ struct Columns {
   }
   size_t numbers() const { return hasPredictedExposed ? 6 : 5; }
 
-  Line cells(const ExposureRow &row, double stepSeconds) const {
+  /// `share` is of the steps of all ranks, so that those of all rows add up.
+  Line cells(const ExposureRow &row, double share) const {
     auto text = [](const std::optional<double> &seconds) {
       return seconds ? milliseconds(*seconds) : "-";
     };
@@ -104,8 +109,8 @@ struct Columns {
       line.insert(line.begin(), std::to_string(row.stage));
     if (hasPredictedExposed)
       line.push_back(text(row.predictedExposedSeconds));
-    line.insert(line.end(), {milliseconds(row.seconds), milliseconds(row.mostSeconds),
-                             percent(row.seconds / stepSeconds)});
+    line.insert(line.end(),
+                {milliseconds(row.seconds), milliseconds(row.mostSeconds), percent(share)});
     return line;
   }
 
@@ -135,7 +140,7 @@ std::string exposureTable(const Manifest &manifest, const ExposureSamples &sampl
   std::vector<Line> lines = {columns.titles()};
   size_t shown = rows.size() <= tableRows + 1 ? rows.size() : tableRows;
   for (size_t i = 0; i < shown; ++i)
-    lines.push_back(columns.cells(rows[i], stepSeconds));
+    lines.push_back(columns.cells(rows[i], meanOverAll(samples, rows[i]) / stepSeconds));
   if (shown < rows.size())
     lines.push_back(
         columns.others(rows.size() - shown, meanOverAll(samples, rows, shown), stepSeconds));

@@ -44,6 +44,16 @@ static std::string memoryText(const Stage &stage, const std::string &of) {
   return concat(byteText(stage.arenaBytes), " a rank", of, categories);
 }
 
+// "2 stages, schedule zbv, 2 chunks each"; what an older program does not tell is left out.
+static std::string pipelineText(const Manifest &manifest) {
+  std::string schedule, chunks;
+  if (!manifest.pipelineSchedule.empty())
+    schedule = ", schedule " + manifest.pipelineSchedule;
+  if (manifest.chunksPerStage > 1)
+    chunks = concat(", ", manifest.chunksPerStage, " chunks each");
+  return concat(manifest.stages.size(), " stages", schedule, chunks);
+}
+
 void printHeader(const Manifest &manifest, const std::string &threads) {
   const Batch &batch = manifest.batch;
   int64_t dataRanks = manifest.mesh.sizeOver(batch.dataAxes);
@@ -52,6 +62,8 @@ void printHeader(const Manifest &manifest, const std::string &threads) {
               manifest.optimizer.c_str());
   std::printf("mesh     %s (%lld rank%s)\n", manifest.mesh.text().c_str(),
               static_cast<long long>(manifest.mesh.ranks()), manifest.mesh.ranks() == 1 ? "" : "s");
+  if (manifest.stages.size() > 1)
+    std::printf("pipeline %s\n", pipelineText(manifest).c_str());
   std::printf("batch    %lld sequences of %lld tokens = micro-batch %lld x %lld microbatch%s x "
               "%lld data rank%s\n",
               static_cast<long long>(batch.global), static_cast<long long>(batch.seq),

@@ -51,6 +51,14 @@ private:
 
 namespace {
 
+// What the times of blocks depend on, for who reads them; docs/program.md.
+Json workload(const Manifest &manifest) {
+  return {{"model", manifest.modelName},       {"family", manifest.modelFamily},
+          {"parameters", manifest.parameters}, {"dtype", manifest.dtype},
+          {"seq", manifest.batch.seq},         {"micro_batch", manifest.batch.micro},
+          {"mesh", manifest.mesh.text()}};
+}
+
 Json gemmArguments(const ulsc_gemm_desc &desc) {
   double flops = 2.0 * static_cast<double>(desc.batch) * static_cast<double>(desc.m) *
                  static_cast<double>(desc.n) * static_cast<double>(desc.k);
@@ -83,6 +91,13 @@ void Trace::endStep(double inputSeconds) {
   step.end = secondsNow();
   double begin = step.begin;
   add({TraceEvent::Input, nullptr, nullptr, 0, begin, begin + inputSeconds});
+}
+
+void Trace::add(const TraceEvent &event) {
+  if (event.kind == TraceEvent::Start || event.kind == TraceEvent::Wait)
+    for (TraceEvent &block : openBlocks)
+      block.waited += event.end - event.begin;
+  events.push_back(event);
 }
 
 void Trace::beginBlock(const char *name) {
@@ -139,7 +154,8 @@ std::string Trace::text() const {
       list.addSpan("input", "input", ComputeLane, event.begin, event.end);
       break;
     case TraceEvent::Block:
-      list.addSpan(event.name, "block", BlockLane, event.begin, event.end);
+      list.addSpan(event.name, "block", BlockLane, event.begin, event.end,
+                   {{"waited_us", event.waited * 1e6}});
       break;
     case TraceEvent::Kernel:
       list.addSpan(event.name, "kernel", ComputeLane, event.begin, event.end);
@@ -182,7 +198,8 @@ void Trace::write(const std::string &path) const {
   auto put = [&](const std::string &text) {
     writer.write(text.data(), static_cast<int64_t>(text.size()));
   };
-  put("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n");
+  put("{\"displayTimeUnit\": \"ms\", \"otherData\": " + workload(manifest).dump() +
+      ", \"traceEvents\": [\n");
   for (size_t rank = 0; rank < texts.size(); ++rank)
     put((rank ? ",\n" : "") + texts[rank]);
   put("\n]}\n");

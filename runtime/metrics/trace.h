@@ -22,6 +22,7 @@ struct TraceEvent {
   const void *descriptor = nullptr; // ulsc_gemm_desc or ulsc_collective_desc
   int64_t number = 0;               // a collective's slot, or the step
   double begin = 0, end = 0;        // seconds of secondsNow
+  double waited = 0; // of a block: seconds in which it started collectives or waited for them
 };
 
 /// The events of this rank's last steps. Constructed and written by all ranks together.
@@ -33,13 +34,13 @@ public:
 
   void beginStep(int64_t number);
   void endStep(double inputSeconds);
-  void add(const TraceEvent &event) { events.push_back(event); }
+  void add(const TraceEvent &event);
   void beginBlock(const char *name);
   void endBlock();
 
   /// Rank 0 writes the events of all ranks to `path` in Chrome's trace format: a process per rank,
   /// with the step, what it computes and waits for, the collectives under way and the calls of
-  /// blocks as threads.
+  /// blocks as threads; and, as "otherData", what the program computes.
   void write(const std::string &path) const;
 
 private:

@@ -234,8 +234,11 @@ void ulsc_step(ulsc_context *context) {
     sleepIfAsked();
     lookUp(&rank);
   }
-  if (PP > 1)
+  if (PP > 1) {
+    ulsc_block_begin(context, "exchange.fwd");
     exchangeForward(&rank);
+    ulsc_block_end(context);
+  }
   ulsc_collective_wait(context, countSlot);
   for (int m = 0; m < microbatches && rank.isLast; ++m)
     *loss += compare(&rank, m, *count, at(&rank, HEAD_TABLE_GRADIENT_AT));

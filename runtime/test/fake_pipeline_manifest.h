@@ -74,6 +74,8 @@
 #define PP_NAME "\"pp\""
 #define PP_AND_DP "\"pp\",\"dp\""
 #define STAGES \
+  "\"pipeline\":{\"schedule\":\"gpipe\",\"chunks\":[{\"stage\":0,\"blocks\":[\"first\"]}," \
+  "{\"stage\":1,\"blocks\":[\"last\"]}]}," \
   "\"stages\":[{" HELD(ARENA_BYTES, INPUT("tokens", TOKENS_AT), EMBEDDING "," FIRST, "3") \
   "\"note\":\"embedding\"},{" \
   HELD(LAST_ARENA_BYTES, INPUT("targets", TARGETS_AT), LAST "," HEAD, "4") \

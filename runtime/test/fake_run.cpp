@@ -55,6 +55,19 @@ std::string FakeRun::runWithoutData(const std::string &mesh, const Words &flags,
   return runCommand(command(mesh, flags), expected);
 }
 
+std::string FakeRun::runMixed(const std::string &first, const Words &firstFlags,
+                              const std::string &second, const Words &secondFlags,
+                              int expected) const {
+  Words words = {"timeout", "60", "mpirun", "--oversubscribe"};
+  for (const auto &[mesh, flags] : {std::pair(first, firstFlags), {second, secondFlags}}) {
+    if (words.back() != "--oversubscribe")
+      words.push_back(":");
+    words.insert(words.end(), {"-np", "1", programOf(mesh), "--threads", "1", "--data", tokens});
+    words.insert(words.end(), flags.begin(), flags.end());
+  }
+  return runCommand(words, expected);
+}
+
 std::vector<StepMetrics> FakeRun::metrics(const std::string &name) const {
   return readMetrics(path(name));
 }

@@ -26,6 +26,9 @@ protected:
   std::string runProgram(const std::string &mesh, Words flags, int expected = 0,
                          const Environment &environment = {}) const;
   std::string runWithoutData(const std::string &mesh, const Words &flags, int expected = 0) const;
+  /// Two ranks, each with a mesh's program and flags of its own, on the token file.
+  std::string runMixed(const std::string &first, const Words &firstFlags, const std::string &second,
+                       const Words &secondFlags, int expected) const;
   std::vector<StepMetrics> metrics(const std::string &name) const;
   /// Two saves of the same program hold the same bytes.
   void expectSameSave(const std::string &a, const std::string &b) const;

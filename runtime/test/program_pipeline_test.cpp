@@ -145,7 +145,9 @@ TEST_F(Pipeline, CheckpointsOfAnotherModelAreRefused) {
   std::string errors = runProgram("2x1-pp", {"--steps", "2", "--resume", path("s")}, 1);
   expectPart(errors, "it lacks first.bias:moment1");
   expectPart(errors, "it lacks last.bias:moment1");
-  expectPart(errors, "it has bias:master, which the program does not know");
+  expectPart(
+      errors,
+      "it has bias:master, which the program does not know\n  and 2 more tensors that differ");
 }
 
 TEST_F(Pipeline, MessagesOfAnotherSizeEndTheJob) {
@@ -164,14 +166,52 @@ TEST_F(Pipeline, MessagesOfAnotherSizeEndTheJob) {
 TEST_F(Pipeline, StagesAreTold) {
   std::string output = runProgram("2x1-pp", {"--steps", "1", "--metrics", path("m"), "--trace",
                                              path("t"), "--trace-steps", "1"});
+  expectPart(output, "mesh     pp=2,dp=1 (2 ranks)\npipeline 2 stages, schedule gpipe\nbatch ");
   expectPart(output, "memory   84.0 KiB a rank of stage 0: parameters 4.0 KiB\n");
   expectPart(output, "memory   88.0 KiB a rank of stage 1: parameters 4.0 KiB\n");
   json manifest = json::parse(runWithoutData("2x1-pp", {"--describe"}));
   EXPECT_EQ(manifest["stages"].size(), 2u);
+  EXPECT_EQ(manifest["pipeline"]["chunks"][1]["blocks"], json({"last"}));
   EXPECT_EQ(metrics("m").at(0).all["peak_memory_bytes"], manifest["stages"][0]["arena"]["bytes"]);
   std::string trace = readBytes(path("t"));
   for (const char *name : {"\"send start\"", "\"send wait\"", "\"receive start\"", "\"receive\""})
     expectPart(trace, name);
+}
+
+TEST_F(Pipeline, TracesTellWaitsAndWhatRan) {
+  run(command("2x1-pp",
+              {"--data", tokens, "--steps", "2", "--trace", path("t"), "--trace-steps", "1"},
+              {{"FAKE_SLEEP_MS", "60"}}));
+  json trace = readJson(path("t"));
+  EXPECT_EQ(trace["otherData"], json({{"model", "fake"},
+                                      {"family", "fake"},
+                                      {"parameters", 208},
+                                      {"dtype", "f32"},
+                                      {"seq", 16},
+                                      {"micro_batch", 4},
+                                      {"mesh", "pp=2,dp=1"}}));
+  int blocks = 0;
+  for (const json &block : trace["traceEvents"]) {
+    if (block.value("cat", "") != "block")
+      continue;
+    ++blocks;
+    double begin = block["ts"], duration = block["dur"], waited = 0;
+    for (const json &event : trace["traceEvents"]) {
+      std::string category = event.value("cat", "");
+      bool isWaited = category == "start" || category == "wait";
+      if (isWaited && event["pid"] == block["pid"] && event["ts"] >= begin &&
+          event["ts"] <= begin + duration)
+        waited += event["dur"].get<double>();
+    }
+    EXPECT_NEAR(block["args"]["waited_us"].get<double>(), waited, 1e-3);
+    // The last stage waits for the first, which sleeps, and does nothing else in there.
+    EXPECT_LE(waited, duration);
+    if (block["pid"] == 1) {
+      EXPECT_GT(waited, 0.9 * duration);
+      EXPECT_GT(waited, 30e3);
+    }
+  }
+  EXPECT_EQ(blocks, 2);
 }
 
 TEST_F(Pipeline, BytesOnTheWire) {

@@ -236,6 +236,46 @@ TEST_F(Program, Ranks) {
   expectPart(outcome.output, "2 ranks, but was started with 1; run 'mpirun -np 2");
 }
 
+// Ranks that were not started alike would wait for ever, or train on mixtures.
+
+TEST_F(Program, RanksWithOtherPrograms) {
+  const std::tuple<const char *, const char *, const char *> cases[] = {
+      {"2x1", "1x2", "in the manifest, /mesh/axes/0/size is 1 here and 2 on rank 0"},
+      {"2x1", "2x1-flat", "in the manifest, /tensors/0/"},
+      {"2x1-pp", "1x2-pp",
+       "in the manifest, /mesh/axes is [{\"name\":\"dp\",\"size\":2}] here and"}};
+  for (auto [first, second, part] : cases) {
+    std::string errors = runMixed(first, {"--steps", "2"}, second, {"--steps", "2"}, 1);
+    expectPart(errors, "error: rank 1: this rank's program is not that of rank 0: ");
+    expectPart(errors, part);
+  }
+}
+
+TEST_F(Program, RanksWithOtherFlags) {
+  std::string save = path("save");
+  const std::tuple<Words, Words, const char *> cases[] = {
+      {{"--steps", "2"}, {"--steps", "3"}, "'--steps' is 3 here and 2 on rank 0"},
+      {{"--save", save}, {}, "'--save' is not given here and "},
+      {{"--save", save}, {"--save", save + "2"}, "'--save' is /"},
+      {{}, {"--lr", "0.25"}, "'--lr' is 0.25 here and 0.5 on rank 0"},
+      {{"--seed", "1"}, {}, "'--seed' is 0 here and 1 on rank 0"},
+      {{}, {"--weights", "w"}, "'--weights' is given here and not given on rank 0"},
+      {{}, {"--dropout", "0"}, "'--dropout' is 0.0 here and as compiled on rank 0"},
+      {{"--trace", path("t")}, {}, "'--trace' is not given here and given on rank 0"}};
+  auto withSteps = [](Words flags) {
+    if (flags.empty() || flags[0] != "--steps")
+      flags.insert(flags.end(), {"--steps", "2"});
+    return flags;
+  };
+  for (const auto &[first, second, part] : cases)
+    expectPart(runMixed("2x1", withSteps(first), "2x1", withSteps(second), 1),
+               std::string("error: rank 1: flag ") + part);
+  EXPECT_EQ(listDirectory(save).size(), 0u);
+  // What may differ.
+  runMixed("2x1", {"--steps", "1", "--metrics", path("m"), "--seed", "0"}, "2x1",
+           {"--steps", "1", "--data", tokens, "--trace-steps", "2"}, 0);
+}
+
 TEST_F(Program, TokenFiles) {
   auto bytes = [](size_t count, char even) {
     std::string text(count, '\0');

@@ -36,6 +36,8 @@
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh DP=2,tpp=2 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=NEAREST
 // NEAREST: command line: error: mesh axis DP=2 is used by no rule and no pin, {{.*}}, or did you mean dp{{$}}
 // NEAREST: command line: error: mesh axis tpp=2 is used by no rule and no pin, {{.*}}, or did you mean tp{{$}}
+// RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh pipe=2,PP=1 --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=PIPE
+// PIPE: command line: error: mesh axis pipe=2 is used by no rule and no pin, {{.*}}, or did you mean pp{{$}}
 // RUN: not ulsc compile %S/../golden/llama/config.json --seq 8 --batch 8 --mesh DP=2 --strategy ddp --emit=graph -o - 2>&1 | FileCheck %s --check-prefix=MEANT
 // MEANT: error: strategy ddp needs the mesh axis dp, which the mesh lacks; is DP meant for it? add dp=1 or more to the mesh, or take ddp out
 

@@ -49,6 +49,15 @@ Predicted reported(const json &report) {
   return rows;
 }
 
+/// What ranks of a simulated step wait, one of each stage.
+double sumWaits(const json &pipeline) {
+  double us = 0;
+  for (const json &rank : pipeline.at("ranks"))
+    for (const char *kind : {"call_wait_us", "collective_wait_us", "transfer_wait_us"})
+      us += rank.at(kind).get<double>();
+  return us;
+}
+
 class Exposure : public testing::TestWithParam<Case> {
 protected:
   void SetUp() override {
@@ -74,6 +83,7 @@ TEST_P(Exposure, RowsAreThoseOfTheReport) {
   EXPECT_NE(outcome.output.find("predicted transfer ms"), std::string::npos) << outcome.output;
   json exposure = readExposure(metrics);
   Predicted expected = reported(report);
+  double predictedExposed = 0;
   for (const json &row : exposure.at("rows")) {
     auto found = expected.find(keyOf(row));
     ASSERT_NE(found, expected.end()) << row;
@@ -81,6 +91,8 @@ TEST_P(Exposure, RowsAreThoseOfTheReport) {
     double predicted = row.at("predicted_ms");
     EXPECT_LE(relativeDifference(predicted, found->second.second), 1e-9) << row;
     EXPECT_GT(predicted, 0) << row;
+    EXPECT_GE(row.at("predicted_exposed_ms"), 0) << row;
+    predictedExposed += row.at("predicted_exposed_ms").get<double>();
     EXPECT_GE(row.at("exposed_ms"), 0) << row;
     EXPECT_GE(row.at("most_exposed_ms").get<double>(),
               row.at("exposed_ms").get<double>() * 0.999999)
@@ -90,6 +102,8 @@ TEST_P(Exposure, RowsAreThoseOfTheReport) {
   for (const auto &[key, predicted] : expected)
     ADD_FAILURE() << "not measured: " << key;
   EXPECT_LE(exposure.at("exposed_ms"), exposure.at("step_ms"));
+  if (report.contains("pipeline")) // of which the report has the simulation
+    EXPECT_LE(relativeDifference(predictedExposed, sumWaits(report["pipeline"]) / 1e3), 1e-9);
 }
 
 TEST_P(Exposure, TheManifestCountsAsTheReport) {

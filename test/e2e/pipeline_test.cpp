@@ -308,6 +308,13 @@ TEST(PipelineCosts, AProgramsOwnTraceBalancesItsStages) {
     std::ofstream(directory / "slowed.json") << slowed;
     EXPECT_EQ(cutByCosts(directory / "slowed.json").size(), end == "embed" ? 0u : 7u) << end;
   }
+  // Of another model they say nothing.
+  Outcome other = run({fs::path(ULSC_BUILD_DIR) / "bin" / "ulsc", "compile", writeModel("llama", 6),
+                       "--seq", "32", "--batch", "4", "--mesh", "pp=2", "--costs",
+                       directory / "trace.json", "--emit", "staged"});
+  EXPECT_NE(other.exitCode, 0);
+  EXPECT_NE(other.output.find("trace.json:1:"), std::string::npos) << other.output;
+  EXPECT_NE(other.output.find(" parameters), expected one of "), std::string::npos) << other.output;
 }
 
 /// What a schedule can't do is refused with what it needs.

@@ -19,7 +19,12 @@ using namespace ulsc::tool;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
+static bool wasUsageReported = false;
+
+bool ulsc::tool::hasUsageError() { return wasUsageReported; }
+
 int ulsc::tool::reportUsageError(const llvm::Twine &message) {
+  wasUsageReported = true;
   llvm::errs() << "ulsc: error: " << message << "\n";
   return 2;
 }
@@ -82,16 +87,32 @@ static const OptionSpec *findOption(const CommandSpec &command, StringRef name) 
   return nullptr;
 }
 
-static void reportUnknown(const CommandSpec &command, StringRef word) {
+/// What an option that a command lacks may have been meant to be.
+static std::string findMeaning(const CommandSpec &command, StringRef name) {
+  static constexpr StringRef axes[] = {"pp", "dp", "tp", "dp_replicate", "dp_shard"};
+  if (llvm::is_contained(axes, name))
+    return "mesh axes are given together, as --mesh " + name.str() + "=2";
+  for (const CommandSpec *other :
+       {&kCompileCommand, &kExplainCommand, &kMemoryCommand, &kDataCommand})
+    if (const OptionSpec *option = findOption(*other, name); option && option->later.empty())
+      return "ulsc " + other->name.str() + " has it";
+  // A letter is near to every short word.
   llvm::SmallVector<StringRef> names;
   for (const OptionSpec &option : command.options)
-    names.push_back(option.name);
-  StringRef name = word.ltrim('-').split('=').first, nearest = findNearest(name, names);
-  std::string hint =
-      nearest.empty()
-          ? "ulsc " + command.name.str() + " --help lists all"
-          : "did you mean " + std::string(nearest.size() == 1 ? "-" : "--") + nearest.str();
-  reportUsageError("unknown option " + word.split('=').first + "; " + hint);
+    if (option.name.size() > 1 || name.size() == 1)
+      names.push_back(option.name);
+  StringRef nearest = findNearest(name, names);
+  for (StringRef longer : names)
+    if (longer.ends_with(("-" + name).str()))
+      nearest = longer;
+  if (nearest.empty())
+    return "ulsc " + command.name.str() + " --help lists all";
+  return "did you mean " + std::string(nearest.size() == 1 ? "-" : "--") + nearest.str();
+}
+
+static void reportUnknown(const CommandSpec &command, StringRef word) {
+  StringRef name = word.ltrim('-').split('=').first;
+  reportUsageError("unknown option " + word.split('=').first + "; " + findMeaning(command, name));
 }
 
 std::optional<Arguments> ulsc::tool::parseArguments(const CommandSpec &command,

@@ -72,6 +72,8 @@ std::optional<Arguments> parseArguments(const CommandSpec &command,
 
 /// `ulsc: error: …` on stderr; returns the exit code of a wrong command line.
 int reportUsageError(const llvm::Twine &message);
+/// Whether one was reported, wherever it was found: what fails then ends with its exit code.
+bool hasUsageError();
 
 void printHelp(const CommandSpec &command);
 

@@ -8,9 +8,11 @@
 #include "tools/ulsc/Compilation.h"
 
 #include "tools/ulsc/MemoryLimit.h"
+#include "tools/ulsc/NamedFiles.h"
 #include "tools/ulsc/Output.h"
 #include "ulsc/InitAllDialects.h"
 #include "ulsc/InitAllPasses.h"
+#include "ulsc/PipelineScheduleFile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
@@ -98,11 +100,14 @@ bool Compilation::prepare() {
     return false;
   if (purpose == Purpose::Step)
     llvm::errs() << recipe.describe();
-  if (!checkReshard() || !readBatch() || !readSchedule())
+  if (!checkReshard() || !readBatch() || !readSchedule() ||
+      failed(checkFiles(arguments, pipeline::isScheduleFile(schedule) ? schedule : "")))
     return false;
   importOptions.vocabularyMultiple = recipe.getVocabularyMultiple();
   module = importModel(context.get(), arguments.positionals[0], importOptions);
   if (!module)
+    return false;
+  if (!makeTable())
     return false;
   if (purpose == Purpose::Step)
     llvm::errs() << report::countParameters(*module) << " parameters\n";
@@ -139,8 +144,8 @@ std::string Compilation::getTitle() const {
           (mesh.empty() ? "" : " × ") + axis.getName().str() + "=" + std::to_string(axis.getSize());
   if (StringRef(title).ends_with(".json"))
     title = llvm::sys::path::filename(llvm::sys::path::parent_path(arguments.positionals[0])).str();
-  return title + (mesh.empty() ? "" : " on " + mesh) + ", batch " + arguments.get("batch") +
-         " in " + std::to_string(importOptions.microbatches) +
+  return llvm::json::fixUTF8(title) + (mesh.empty() ? "" : " on " + mesh) + ", batch " +
+         arguments.get("batch") + " in " + std::to_string(importOptions.microbatches) +
          (importOptions.microbatches == 1 ? " microbatch" : " microbatches");
 }
 
@@ -152,7 +157,10 @@ LogicalResult Compilation::predictTimeline() {
   if (failed(made))
     return failure();
   predicted = std::move(*made);
-  document["pipeline"] = timeline::makeReport(*predicted, getScheduleName());
+  llvm::json::Object pipeline = timeline::makeReport(*predicted, getScheduleName());
+  if (llvm::json::Array chunks = report::makeChunks(*module); !chunks.empty())
+    pipeline["chunks"] = std::move(chunks);
+  document["pipeline"] = std::move(pipeline);
   return success();
 }
 
@@ -161,6 +169,8 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
   // Each part of the report is taken where the module still says it.
   if (stage.name == "graph")
     document = report::makeReport(*module);
+  if (stage.name == "staged" && purpose == Purpose::Step)
+    report::printChunks(llvm::errs(), *module);
   if (stage.name == "scheduled") {
     collectives = report::collectCollectives(*module);
     document["collectives"] = report::makeCollectives(collectives);

@@ -16,6 +16,7 @@
 #include "ulsc/Report.h"
 #include "ulsc/Timeline/Timeline.h"
 
+#include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 
 namespace ulsc::tool {
@@ -47,9 +48,11 @@ public:
   llvm::ArrayRef<report::CollectiveRow> getCollectives() const { return collectives; }
   /// After stage `scheduled`, if it was asked for or the report has it.
   const std::optional<timeline::Timeline> &getTimeline() const { return predicted; }
-  /// Empty without pipeline stages.
-  std::string getScheduleName() const { return recipe.getAxisSize("pp") > 1 ? schedule : ""; }
-  /// What is compiled for what, in one line.
+  /// Empty without pipeline stages. As documents take it: a path may hold any bytes.
+  std::string getScheduleName() const {
+    return recipe.getAxisSize("pp") > 1 ? llvm::json::fixUTF8(schedule) : "";
+  }
+  /// What is compiled for what, in one line, which is UTF-8.
   std::string getTitle() const;
   /// The document of `--report`.
   llvm::json::Object makeReport() const;
@@ -62,6 +65,8 @@ private:
   bool readOptions();
   bool readPrecision();
   bool readSchedule();
+  bool makeTable();
+  bool checkPipelineOptions();
   bool checkReshard();
   bool readBatch();
   bool readPipelinesAfter();
@@ -87,6 +92,8 @@ private:
   /// Chunks of each rank along `pp`, 0 while nobody said how many; and what the ranks do, where
   /// there is more than one.
   int64_t chunksPerRank = 0;
+  /// Who asked for the schedule, and for the chunks.
+  mlir::LocationAttr scheduleLocation, chunksLocation;
   std::optional<pipeline::Schedule> table;
   /// Bytes that a device's memory may take at most.
   std::optional<int64_t> memoryLimit;

@@ -6,6 +6,7 @@
 
 #include "tools/ulsc/Compilation.h"
 
+#include "dialects/Uls/Uls.h"
 #include "passes/Schedule/RecomputePolicy.h"
 #include "tools/ulsc/MemoryLimit.h"
 #include "tools/ulsc/Output.h"
@@ -175,21 +176,44 @@ bool Compilation::checkReshard() {
   return problem.empty() || !reportUsageError("--reshard-after-forward " + problem);
 }
 
+/// Options about stages have no meaning on a mesh that can't have any.
+bool Compilation::checkPipelineOptions() {
+  bool isLegal = true;
+  for (StringRef name : {"pp-schedule", "pp-chunks", "costs"})
+    if (arguments.has(name) && !recipe.getAxisSize("pp"))
+      isLegal = !reportUsageError("--" + name + " is \"" + arguments.get(name) +
+                                  "\", but the mesh has no axis pp, so that there are no pipeline "
+                                  "stages; add pp=2 or more to --mesh, or take it out");
+  return isLegal;
+}
+
 /// The schedule of a pipeline and the chunks of each of its ranks: the command line's, the
-/// recipe's, or what holds without either. A wrong one is reported before anything is compiled.
+/// recipe's, or what holds without either.
 bool Compilation::readSchedule() {
+  if (!checkPipelineOptions())
+    return false;
   Location where = NameLoc::get(StringAttr::get(context.get(), "command line"));
   const Pipeline &asked = recipe.pipeline;
   schedule = arguments.get("pp-schedule", asked.schedule);
+  scheduleLocation = chunksLocation = where;
   if (schedule.empty())
     schedule = "1f1b";
   else if (!arguments.has("pp-schedule"))
-    where = Location(asked.scheduleLocation);
-  if (!arguments.has("pp-chunks"))
+    scheduleLocation = asked.scheduleLocation;
+  if (!arguments.has("pp-chunks")) {
     chunksPerRank = asked.chunksPerRank;
-  std::optional<int64_t> usual = pipeline::findChunksPerRank(where, schedule);
+    if (chunksPerRank)
+      chunksLocation = asked.chunksLocation;
+  }
+  std::optional<int64_t> usual = pipeline::findChunksPerRank(scheduleLocation, schedule);
   if (!usual)
     return false;
+  int64_t ranks = recipe.getAxisSize("pp");
+  // Blocks that are named say how many chunks there are, where any number is legal.
+  int64_t named = asked.stagesLocation ? int64_t(asked.stages.size()) + 1 : 0;
+  if (!chunksPerRank && named && ranks > 1 && named % ranks == 0 &&
+      pipeline::takesAnyChunks(schedule))
+    chunksPerRank = named / ranks;
   if (!chunksPerRank)
     chunksPerRank = *usual;
   stageOptions.options["staged"] =
@@ -202,11 +226,37 @@ bool Compilation::readSchedule() {
   if (memoryLimit)
     stageOptions.options["staged"] += " memory-limit=" + std::to_string(*memoryLimit) +
                                       " recompute=" + (recompute.empty() ? "full" : recompute);
+  return true;
+}
+
+/// Makes the table of a pipeline. What is wrong with it is reported before anything is compiled,
+/// and its size is checked first: that of numbers which nobody means is more than a machine has.
+bool Compilation::makeTable() {
   int64_t ranks = recipe.getAxisSize("pp");
   if (ranks <= 1 || purpose == Purpose::Parameters)
     return true;
-  table =
-      pipeline::findSchedule(where, schedule, {ranks, importOptions.microbatches, chunksPerRank});
+  pipeline::Shape shape{ranks, importOptions.microbatches, chunksPerRank};
+  // The chunks' own fault, whoever asked for the schedule: one rank and one microbatch are legal.
+  std::string problem = pipeline::checkSize({1, 1, chunksPerRank});
+  if (problem.empty() && !pipeline::isScheduleFile(schedule))
+    (void)pipeline::makeSchedule(schedule, {1, 1, chunksPerRank}, problem);
+  Location where(problem.empty() ? scheduleLocation : chunksLocation);
+  if (problem.empty())
+    problem = pipeline::checkSize(shape);
+  if (!problem.empty()) {
+    emitError(where) << "schedule " << schedule << " " << problem;
+    return false;
+  }
+  int64_t blocks = 0;
+  module->walk([&](uls::CallOp) { ++blocks; });
+  // Of a file, the numbers that it was made for say more.
+  if (!pipeline::isScheduleFile(schedule))
+    problem = pipeline::checkBlocks(shape, blocks, schedule);
+  if (!problem.empty()) {
+    emitError(chunksLocation) << problem;
+    return false;
+  }
+  table = pipeline::findSchedule(scheduleLocation, schedule, shape);
   return table.has_value();
 }
 

@@ -171,6 +171,9 @@ static int explain(const Arguments &arguments) {
         report::printCollectives(stream, compilation.getCollectives());
         stream << "\n";
         timeline::print(stream, *compilation.getTimeline(), compilation.getScheduleName());
+        if (arguments.has("costs"))
+          stream << "these times are predicted for the cluster description; --costs only cut the "
+                    "model into stages\n";
       })))
     return 1;
   return failed(writeTimeline(arguments, compilation)) ||

@@ -6,6 +6,7 @@
 //===-------------------------------------------------------------------------------------------===//
 
 #include "tools/ulsc/CommandLine.h"
+#include "tools/ulsc/NamedFiles.h"
 #include "tools/ulsc/Output.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -68,6 +69,13 @@ static int run(const Arguments &arguments) {
       (StringRef(arguments.get("holdout")).getAsDouble(holdout) || !(holdout >= 0) || holdout >= 1))
     return reportUsageError("--holdout is \"" + arguments.get("holdout") +
                             "\", expected a fraction from 0 to below 1, as 0.1");
+  std::vector<NamedFile> texts, outputs = {{"-o", output}};
+  for (const std::string &path : arguments.positionals)
+    texts.push_back({"TEXT", path});
+  if (arguments.has("holdout"))
+    outputs.push_back({"--holdout", getHoldoutPath(output)});
+  if (failed(checkFiles(texts, outputs)))
+    return 2;
   std::string training, heldOut;
   for (const std::string &path : arguments.positionals) {
     bool isDirectory = sys::fs::is_directory(path);

@@ -7,6 +7,7 @@
 #include "tools/ulsc/Compilation.h"
 #include "tools/ulsc/MemoryInference.h"
 #include "tools/ulsc/MemoryState.h"
+#include "tools/ulsc/NamedFiles.h"
 #include "tools/ulsc/Output.h"
 #include "ulsc/Support/Quantity.h"
 
@@ -260,6 +261,8 @@ static int runModel(const Arguments &arguments, const MemoryRequest &request,
 static int runMemory(const Arguments &arguments) {
   std::optional<MemoryRequest> request = readMemoryRequest(arguments);
   if (!request)
+    return 2;
+  if (failed(checkFiles(arguments)))
     return 2;
   if (failed(checkFolder(request->json)))
     return 1;

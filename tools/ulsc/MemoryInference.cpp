@@ -161,7 +161,14 @@ int ulsc::tool::runInference(const Arguments &asked, const MemoryRequest &reques
     arguments.erase("dtype");
   Compilation compilation(arguments, /*showsRemarks=*/false, Purpose::Parameters);
   Serving serving;
-  if (!compilation.prepare() || !measure(compilation, request, serving))
+  if (!compilation.prepare())
+    return 1;
+  if (int64_t stages = compilation.getRecipe().getAxisSize("pp"); stages > 1)
+    return reportUsageError("the mesh has pp=" + Twine(stages) +
+                            ": --inference tells no pipeline stages, only ranks that are alike; "
+                            "take pp out (a larger tp divides weights and cache), or ask about "
+                            "training, without --inference");
+  if (!measure(compilation, request, serving))
     return 1;
   std::optional<int64_t> total;
   if (request.sequences) {

@@ -155,8 +155,10 @@ static LogicalResult fail(int64_t limit, const Twine &which, const std::string &
     rows += (rows.empty() ? "" : ", ") + known.name.str() + " " +
             formatBytes(memory.getInteger(known.name).value_or(0));
   int64_t peak = memory.getInteger("peak").value_or(0);
-  llvm::errs() << "ulsc: error: --memory-limit " << limit << " can't be met: " << which << " is "
-               << peak << " bytes (--recompute " << policy << "), and its row " << row.name
+  std::optional<int64_t> stage = memory.getInteger("stage");
+  llvm::errs() << "ulsc: error: --memory-limit " << limit << " can't be met: " << which
+               << (stage ? " of stage " + std::to_string(*stage) : "") << " is " << peak
+               << " bytes (--recompute " << policy << "), and its row " << row.name
                << " makes it impossible: " << rows << "; " << remedy << row.advice << "\n";
   return failure();
 }

@@ -182,12 +182,16 @@ void ulsc::tool::printFit(MemoryOutput &output, const MemoryRequest &request,
       blame["axes"] = llvm::json::Array(part.axes);
     }
   }
+  // Of several stages the one that takes most is told.
+  std::string stage = rank.stage >= 0 ? " on stage " + std::to_string(rank.stage) : "";
+  if (rank.stage >= 0)
+    blame["stage"] = rank.stage;
   output.document["device_memory"] = memory;
   output.document["fits"] = margin >= 0;
   output.document["margin"] = margin;
   output.document["blame"] = std::move(blame);
   output.print("device memory " + formatExactBytes(memory) + " (" + formatDecimalBytes(memory) +
-               "): " + describeMargin(margin));
+               "): " + describeMargin(margin) + stage);
   output.print((margin < 0 ? "to blame: " : "largest: ") + culprit);
   if (margin >= 0)
     return;

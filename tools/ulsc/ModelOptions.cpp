@@ -48,7 +48,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"pp-schedule", "NAME|FILE",
        "in which order the stages along mesh axis pp work: gpipe, 1f1b, interleaved, zb-h1, zb-h2, "
        "zbv, or a JSON table (default 1f1b)"},
-      {"pp-chunks", "N", "chunks of blocks that each stage holds (default: the schedule's)"},
+      {"pp-chunks", "N",
+       "chunks of blocks that each stage holds (default: the schedule's; of interleaved as many as "
+       "a recipe's stages make, or 2)"},
       {"costs", "FILE",
        "measured times of blocks, by which stages are balanced: a program's --trace, or a JSON "
        "file"},

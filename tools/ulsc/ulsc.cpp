@@ -75,6 +75,8 @@ int main(int argc, char **argv) {
   int status = run(argc, argv);
   if (failed(finishStdout()) && !status)
     status = 1;
+  else if (status == 1 && hasUsageError())
+    status = 2;
   // There is no one left to tell that stderr can't be written.
   llvm::errs().clear_error();
   return status;

@@ -25,10 +25,20 @@ struct MeasuredCost {
 /// By the name of a block or of a module of the source model.
 using MeasuredCosts = std::map<std::string, MeasuredCost>;
 
-/// Reads the trace that a compiled program wrote, whose calls of each block are averaged, or
+/// What a program computes in a microbatch of a data rank, on any mesh: what its blocks' times
+/// depend on.
+struct Workload {
+  std::string model, family, dtype;
+  int64_t parameters = 0, seq = 0, microBatch = 0;
+};
+
+/// Reads the trace that a compiled program wrote, whose calls of each block are averaged without
+/// what they waited for other ranks, or
 /// `{"costs": {"model.layers.0": {"forward_us": 120, "backward_us": 250}}}`. What is wrong with the
-/// file is reported.
-std::optional<MeasuredCosts> readMeasuredCosts(mlir::MLIRContext *context, llvm::StringRef path);
+/// file is reported, and a trace of another model or dtype than `own`; of other sizes it is a
+/// warning.
+std::optional<MeasuredCosts> readMeasuredCosts(mlir::MLIRContext *context, llvm::StringRef path,
+                                               const Workload &own);
 
 } // namespace ulsc::cost
 

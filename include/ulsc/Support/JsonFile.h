@@ -66,6 +66,9 @@ private:
 /// `value` as a message shows it: JSON on one line, cut when long.
 std::string describeJson(const llvm::json::Value &value);
 
+/// What a user wrote, such as a key, as a message shows it: cut when long.
+std::string shorten(llvm::StringRef text, size_t longest = 80);
+
 } // namespace ulsc
 
 #endif // ULSC_SUPPORT_JSONFILE_H

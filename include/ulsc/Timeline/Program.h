@@ -93,7 +93,8 @@ struct Communication {
   int64_t peer = -1;
   /// Whether all ranks of the program take part, not only those of one stage.
   bool joinsStages = false;
-  /// The op it is of, in the module that was read; one of a block is that of all calls of the block.
+  /// The op it is of, in the module that was read; one of a block is that of all calls of the
+  /// block.
   mlir::Operation *op = nullptr;
 };
 

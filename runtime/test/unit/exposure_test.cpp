@@ -78,11 +78,11 @@ TEST(Exposure, the_table_joins_by_source) {
       "  stage  source  kind        axes  calls  predicted transfer ms  predicted exposed ms  "
       "exposed ms   most   share\n"
       "  1      head    all_reduce  dp        3                  1.500                 0.750       "
-      "2.500  3.000  25.0 %\n"
+      "2.500  3.000  12.5 %\n"
       "  0      layers  all_reduce  dp        2                  1.000                 0.500       "
-      "2.000  3.000  20.0 %\n"
+      "2.000  3.000  10.0 %\n"
       "  1      layers  all_reduce  dp        2                  1.000                 0.500       "
-      "0.500  0.500   5.0 %\n");
+      "0.500  0.500   2.5 %\n");
 }
 
 TEST(Exposure, many_rows_are_summed_up) {

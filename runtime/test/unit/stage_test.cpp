@@ -100,6 +100,18 @@ TEST(Stage, a_batch_fills_the_inputs_that_it_reads) {
   std::filesystem::remove(path);
 }
 
+TEST(Stage, a_pipeline_may_be_told) {
+  Manifest untold = parseManifest(document().dump().c_str());
+  EXPECT_EQ(untold.pipelineSchedule, "");
+  EXPECT_EQ(untold.chunksPerStage, 0);
+  json told = document();
+  json chunk = {{"stage", 0}, {"blocks", {"layer.0"}}};
+  told["pipeline"] = {{"schedule", "zbv"}, {"chunks", {chunk, chunk, chunk, chunk}}};
+  Manifest manifest = parseManifest(told.dump().c_str());
+  EXPECT_EQ(manifest.pipelineSchedule, "zbv");
+  EXPECT_EQ(manifest.chunksPerStage, 2);
+}
+
 TEST(Stage, malformed_ones_are_refused) {
   EXPECT_EQ(problemOf(document()), "");
   auto changed = [](const char *pointer, const json &value) {
@@ -121,6 +133,11 @@ TEST(Stage, malformed_ones_are_refused) {
   const std::pair<json, const char *> cases[] = {
       {one, "has 1 stages, but mesh axis pp=2"},
       {changed("/stages", json::object()), "\"stages\" are no list"},
+      {changed("/pipeline", 3), "has 3 in \"pipeline\", which is an object about \"stages\""},
+      {changed("/pipeline", {{"schedule", 3}}), "must be string"},
+      {changed("/pipeline", {{"chunks", json::array({1})}}),
+       "has [1] in \"chunks\" of its \"pipeline\", which is a list of as many chunks for each of 2 "
+       "stages"},
       {changed("/stages", 3), "\"stages\" are no list"},
       {changed("/stages", json::array()), "\"stages\" are empty"},
       {changed("/mesh/axes/0/name", "cp"), "'pp' is not the first axis of its mesh, cp=2,dp=2"},

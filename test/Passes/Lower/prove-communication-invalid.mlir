@@ -166,3 +166,140 @@ module {
     exec.return
   }
 }
+
+// -----
+
+module attributes {exec.groups = [["dp"]]} {
+  dist.mesh @mesh <["dp"=2]>
+  exec.function @gather_of_another_size() attributes {entry} {
+    %a = exec.buffer temporaries : memref<4xf32>
+    %b = exec.buffer temporaries : memref<6xf32>
+    // expected-error-re @below {{all_gather over dp of 4xf32 at line {{[0-9]+}} makes memref<6xf32> of memref<4xf32>; expected are as many elements as its 2 ranks have together}}
+    exec.collective_start all_gather group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<6xf32>
+    exec.collective_wait slot(0)
+    exec.return
+  }
+}
+
+// -----
+
+module attributes {exec.groups = [["dp"]]} {
+  dist.mesh @mesh <["dp"=2]>
+  exec.function @scatter_of_another_size() attributes {entry} {
+    %a = exec.buffer temporaries : memref<4xf32>
+    %b = exec.buffer temporaries : memref<4xf32>
+    // expected-error-re @below {{reduce_scatter sum over dp of 4xf32 at line {{[0-9]+}} makes memref<4xf32> of memref<4xf32>; expected is one of 2 equal parts, a rank each}}
+    exec.collective_start reduce_scatter reduction(sum) group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<4xf32>
+    exec.collective_wait slot(0)
+    exec.return
+  }
+}
+
+// -----
+
+module attributes {exec.groups = [["dp"]]} {
+  dist.mesh @mesh <["dp"=4]>
+  exec.function @permutation_of_other_ranks() attributes {entry} {
+    %a = exec.buffer temporaries : memref<4xf32>
+    %b = exec.buffer temporaries : memref<4xf32>
+    // expected-error-re @below {{has 2 destinations, but its group is of 4 ranks}}
+    exec.collective_start permute destinations [1, 0] group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<4xf32>
+    exec.collective_wait slot(0)
+    exec.return
+  }
+}
+
+// -----
+
+module attributes {exec.groups = [["dp:(2)4"]]} {
+  dist.mesh @mesh <["dp"=4]>
+  exec.function @group_over_no_axis() attributes {entry} {
+    %a = exec.buffer temporaries : memref<4xf32>
+    %b = exec.buffer temporaries : memref<4xf32>
+    // expected-error-re @below {{goes over dp:(2)4, which is no axis of the mesh}}
+    exec.collective_start all_reduce reduction(sum) group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<4xf32>
+    exec.collective_wait slot(0)
+    exec.return
+  }
+}
+
+// -----
+
+module attributes {exec.groups = [["dp"]], exec.collectives = [{kind = "all_gather"}]} {
+  dist.mesh @mesh <["dp"=2]>
+  exec.function @identifier_of_another_kind() attributes {entry} {
+    %a = exec.buffer temporaries : memref<4xf32>
+    %b = exec.buffer temporaries : memref<4xf32>
+    // expected-error-re @below {{has identifier 0, which the module lists as all_gather, not all_reduce}}
+    exec.collective_start all_reduce reduction(sum) group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<4xf32>
+    exec.collective_wait slot(0)
+    exec.return
+  }
+}
+
+// -----
+
+module attributes {exec.groups = [["dp"]], exec.collectives = [{kind = "all_reduce"}]} {
+  dist.mesh @mesh <["dp"=2]>
+  exec.function @identifier_outside_the_list() attributes {entry} {
+    %a = exec.buffer temporaries : memref<4xf32>
+    %b = exec.buffer temporaries : memref<4xf32>
+    // expected-error-re @below {{has identifier 1, where the module lists 1 collectives}}
+    exec.collective_start all_reduce reduction(sum) group(0) identifier(1) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<4xf32>
+    exec.collective_wait slot(0)
+    exec.return
+  }
+}
+
+// -----
+
+module attributes {exec.groups = [["dp"]], exec.collectives = 1 : i64} {
+  dist.mesh @mesh <["dp"=2]>
+  exec.function @list_of_another_type() attributes {entry} {
+    %a = exec.buffer temporaries : memref<4xf32>
+    %b = exec.buffer temporaries : memref<4xf32>
+    // expected-error-re @below {{has identifier 0, where the module lists 0 collectives}}
+    exec.collective_start all_reduce reduction(sum) group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<4xf32>
+    exec.collective_wait slot(0)
+    exec.return
+  }
+}
+
+// -----
+
+module attributes {exec.groups = [["pp"]]} {
+  dist.mesh @mesh <["pp"=2]>
+  exec.function @gathers_to_other_sizes() attributes {entry, dist.stage = 0 : i64} {
+    %a = exec.buffer temporaries : memref<4xf32>
+    %b = exec.buffer temporaries : memref<8xf32>
+    exec.collective_start all_gather group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<8xf32>
+    exec.collective_wait slot(0)
+    exec.return
+  }
+  exec.function @second() attributes {entry, dist.stage = 1 : i64} {
+    %a = exec.buffer temporaries : memref<4xf32>
+    %b = exec.buffer temporaries : memref<2xf32>
+    // expected-error @below {{expected are as many elements as its 2 ranks have together}}
+    exec.collective_start all_gather group(0) identifier(0) slot(0) ins(%a) outs(%b) : memref<4xf32> to memref<2xf32>
+    exec.collective_wait slot(0)
+    exec.return
+  }
+}
+
+// -----
+
+module attributes {exec.groups = [["dp"]]} {
+  dist.mesh @mesh <["dp"=2]>
+  exec.function @more_turns_than_can_be_followed() attributes {entry} {
+    %0 = arith.constant 0 : index
+    %1 = arith.constant 1 : index
+    %n = arith.constant 1000000000000 : index
+    %a = exec.buffer temporaries : memref<4xf32>
+    // expected-error @below {{turns 1000000000000 times with 2 starts and waits each; of one rank at most 2097152 are followed; take fewer microbatches}}
+    scf.for %i = %0 to %n step %1 {
+      exec.collective_start all_reduce reduction(sum) group(0) identifier(0) slot(0) ins(%a) outs(%a) : memref<4xf32> to memref<4xf32>
+      exec.collective_wait slot(0)
+    }
+    exec.return
+  }
+}

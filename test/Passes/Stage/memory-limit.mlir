@@ -23,7 +23,7 @@
 // Where nothing fits, the ranks take as little as can be; the plan tells what is too much.
 // RUN: ulsc-opt %t/sharded.mlir --ulsc-assign-chunks="costs=%t/costs.json memory-limit=1000" | FileCheck %s --check-prefix=LIMIT
 // RUN: not ulsc compile %t/config.json --mesh pp=2 --seq 16 --batch 8 --microbatches 4 --memory-limit 1MB --emit=scheduled 2>&1 | FileCheck %s --check-prefix=PLAN
-// PLAN: error: --memory-limit 1000000 can't be met
+// PLAN: error: --memory-limit 1000000 can't be met: {{.*}} the peak of stage {{[01]}} is {{[0-9]+}} bytes
 
 //--- costs.json
 {"costs": {"embed": {"forward_us": 10, "backward_us": 20}, "layer": {"forward_us": 10, "backward_us": 20},

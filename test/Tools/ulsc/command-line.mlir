@@ -17,6 +17,15 @@
 // RUN: not ulsc compile m.json --emit=graph --seq 2>&1 | FileCheck %s --check-prefix=VALUE
 // VALUE: error: --seq needs a value: N
 
+// An option by its last word, of another command, and an axis of the mesh.
+// RUN: not ulsc compile m.json --pp 2 --schedule gpipe --timeline t.html --emit=graph 2>&1 | FileCheck %s --check-prefix=MEANT
+// MEANT: error: unknown option --pp; mesh axes are given together, as --mesh pp=2
+// MEANT: error: unknown option --schedule; did you mean --pp-schedule
+// MEANT: error: unknown option --timeline; ulsc explain has it
+// RUN: not ulsc explain m.json --schedule gpipe --frobnicate 3 2>&1 | FileCheck %s --check-prefix=LAST
+// LAST: error: unknown option --schedule; did you mean --pp-schedule
+// LAST: error: unknown option --frobnicate; ulsc explain --help lists all
+
 // An empty value is no absent option.
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --mesh "" --strategy= --recipe "" --emit=graph 2>&1 | FileCheck %s --check-prefix=EMPTY
 // EMPTY: error: --mesh is empty, expected AXIS=SIZE,...; give one or leave the option out

@@ -91,4 +91,6 @@
 // RUN: not ulsc memory %S/../../golden/llama --mesh pp=2,dp=2 2>&1 | FileCheck %s --check-prefix=STAGES
 // STAGES: error: the mesh has pp=2: stages hold different parameters, which the plan tells, not the formula; they need --seq N and --batch N
 // RUN: not ulsc memory --params 7e9 --mesh pp=2,dp=2 2>&1 | FileCheck %s --check-prefix=NO-STAGES
+// RUN: not ulsc memory %S/../../../examples/llama-small --mesh pp=4 --inference --seq 128 --concurrency 8 2>&1 | FileCheck %s --check-prefix=SERVED
+// SERVED: error: the mesh has pp=4: --inference tells no pipeline stages, only ranks that are alike; take pp out (a larger tp divides weights and cache), or ask about training, without --inference
 // NO-STAGES: error: --mesh is "pp=2,dp=2": stages of a pipeline hold different parameters, which the plan tells: give a MODEL with --seq N and --batch N

@@ -167,3 +167,11 @@
 // STAGES: ranks 0 to 1, alike, stage 0
 // STAGES: ranks 2 to 3, alike, stage 1
 // STAGES: state in the plan 953,344 B, by the formula 953,344 B
+// Of several stages, the one that takes most is held against a device.
+// RUN: ulsc memory %S/../../golden/llama --mesh pp=2,dp=2 --seq 16 --batch 16 --device-memory 1e6 --json %t.stages.json 2>/dev/null | FileCheck %s --check-prefix=BLAMED
+// BLAMED: device memory 1,000,000 B (1 MB): {{.*}} too much on stage [[STAGE:[01]]]
+// BLAMED-NEXT: to blame:
+// RUN: FileCheck %s --check-prefix=BLAMED-JSON --input-file %t.stages.json
+// BLAMED-JSON: "blame": {
+// BLAMED-JSON: "stage": {{[01]}}
+// BLAMED-JSON: },

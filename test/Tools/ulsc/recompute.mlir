@@ -54,6 +54,16 @@
 // FULL: "flops_per_step": 35651584,
 // FULL-NEXT: "policy": "full:layers=2",
 
+// Of pipeline stages all together, however many microbatches there are and whether a backward is in halves: of one microbatch what is
+// kept, but for what stages send each other; of the whole step what is computed again.
+// RUN: ulsc explain %S/../../golden/llama --seq 32 --batch 8 --microbatches 4 --recompute full --report %t/flat.json
+// RUN: ulsc explain %S/../../golden/llama --seq 32 --batch 8 --microbatches 4 --recompute full --mesh pp=2 --report %t/staged.json
+// RUN: ulsc explain %S/../../golden/llama --seq 32 --batch 8 --microbatches 4 --recompute full --mesh pp=2 --pp-schedule zbv --report %t/halves.json
+// RUN: %python %S/Inputs/check_recompute.py %t/flat.json %t/staged.json %t/halves.json | FileCheck %s --check-prefix=STAGED
+// STAGED: 1 of embed 1 of head 2 of layer again [[FLOPS:[0-9]+]] less 0
+// STAGED-NEXT: 1 of embed 1 of head 2 of layer again [[FLOPS]] less 16384
+// STAGED-NEXT: 1 of embed 1 of head 2 of layer again [[FLOPS]] less 32768
+
 // A repeated call stays right before its backward call to the end, with no collective that holds it there.
 // RUN: ulsc compile %S/../../golden/llama --seq 32 --batch 8 --recompute full --emit=exec | FileCheck %s --check-prefix=ORDER
 // ORDER: exec.function @ulsc_step

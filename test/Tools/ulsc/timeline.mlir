@@ -19,6 +19,8 @@
 // RUN: %python %S/Inputs/check_timeline.py report %t.json | FileCheck %s --check-prefix=REPORT
 // REPORT: stages 2 schedule 1f1b in_flight [2, 1]
 // REPORT-NEXT: idle share and makespan are those of the ranks
+// REPORT-NEXT: stage 0 embed layer.0
+// REPORT-NEXT: stage 1 layer.1 head
 
 // Without stages all ranks are one line, and loops over microbatches are followed.
 // RUN: ulsc explain %S/../../golden/llama --mesh dp=2,tp=2 --seq 16 --batch 16 --microbatches 4 --timeline %t.dp.json 2>/dev/null | FileCheck %s --check-prefix=FLAT

@@ -31,7 +31,7 @@ void addMaximum(Program &program, int64_t stage) {
       builder, NameLoc::get(builder.getStringAttr("largest.gradient")),
       exec::CollectiveKindAttr::get(&getContext(), CollectiveKind::AllReduce),
       exec::ReductionAttr::get(&getContext(), exec::Reduction::Max), DenseI64ArrayAttr(),
-      IntegerAttr(), builder.getI64IntegerAttr(number), builder.getI64IntegerAttr(0),
+      IntegerAttr(), builder.getI64IntegerAttr(number), norm.getIdentifierAttr(),
       builder.getI64IntegerAttr(40), ValueRange{buffer}, ValueRange{buffer});
   CollectiveWaitOp::create(builder, start.getLoc(), 40);
 }

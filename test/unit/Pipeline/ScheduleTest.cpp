@@ -93,6 +93,15 @@ TEST(PipelineSchedule, ZeroBubbleVIdlesLessThanH1) {
         << p;
 }
 
+TEST(PipelineSchedule, UsualChunks) {
+  EXPECT_EQ(getChunksPerRank("1f1b"), 1);
+  EXPECT_EQ(getChunksPerRank("zbv"), 2);
+  EXPECT_EQ(getChunksPerRank("interleaved"), 2);
+  EXPECT_EQ(getChunksPerRank("interleave"), std::nullopt);
+  EXPECT_TRUE(takesAnyChunks("interleaved"));
+  EXPECT_FALSE(takesAnyChunks("zbv"));
+}
+
 TEST(PipelineSchedule, RefusesShapes) {
   std::string problem;
   EXPECT_FALSE(makeSchedule("interleaved", {4, 6, 2}, problem));
@@ -114,14 +123,20 @@ TEST(PipelineSchedule, FaultsAreNamed) {
             "microbatch 0 before forward of chunk 1, microbatch 0, which rank 1 has later");
   Schedule dropped = make("gpipe", {2, 2});
   dropped.ranks[0].pop_back();
-  EXPECT_EQ(checkSchedule(dropped), "there is no backward of chunk 0, microbatch 1");
+  SchedulePlace place;
+  EXPECT_EQ(checkSchedule(dropped, &place), "there is no backward of chunk 0, microbatch 1");
+  EXPECT_EQ(std::pair(place.rank, place.entry), std::pair(int64_t(0), int64_t(-1)));
   Schedule moved = make("gpipe", {2, 2});
   moved.ranks[0][0].chunk = 1;
   EXPECT_EQ(checkSchedule(moved),
             "rank 0: forward of chunk 1, microbatch 0, but the chunk lies on rank 1");
   Schedule twice = make("gpipe", {2, 2});
   twice.ranks[0].push_back(twice.ranks[0][0]);
-  EXPECT_EQ(checkSchedule(twice), "rank 0: forward of chunk 0, microbatch 0 is there twice");
+  EXPECT_EQ(checkSchedule(twice, &place),
+            "rank 0: forward of chunk 0, microbatch 0 is there twice");
+  EXPECT_EQ(std::pair(place.rank, place.entry), std::pair(int64_t(0), int64_t(4)));
+  checkSchedule(swapped, &place);
+  EXPECT_EQ(std::pair(place.rank, place.entry), std::pair(int64_t(0), int64_t(2)));
 }
 
 } // namespace

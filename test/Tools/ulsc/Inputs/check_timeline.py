@@ -18,6 +18,8 @@ def report(text):
         assert spent <= pipeline["makespan_us"] * (1 + 1e-9), rank
         assert rank["peak_bytes"] > 0
     print("idle share and makespan are those of the ranks")
+    for chunk in pipeline["chunks"]:
+        print("stage", chunk["stage"], *chunk["blocks"])
 
 
 def trace(text):
