@@ -129,3 +129,54 @@ Value ulsc::lower::emitErf(CodeBuilder &code, Value x) {
                         -7.37332916720468e-03f, -1.42647390514189e-02f});
   return saturate(code, x, code.divf(code.mulf(bounded, p), q), 3.8325068f);
 }
+
+//===---------------------------------------------------------------------------------------===//
+// Sine and cosine
+//===---------------------------------------------------------------------------------------===//
+
+static Value f64(CodeBuilder &code, double value) {
+  return arith::ConstantOp::create(code.b, code.loc, code.b.getF64FloatAttr(value));
+}
+
+/// Horner's scheme in double precision.
+static Value widePolynomial(CodeBuilder &code, Value x, ArrayRef<double> coefficients) {
+  Value y = f64(code, coefficients.front());
+  for (double coefficient : coefficients.drop_front())
+    y = code.fma(y, x, f64(code, coefficient));
+  return y;
+}
+
+/// The sine of x + `quarters` * pi / 2. In double precision, in which the angles that positions
+/// make keep their digits when multiples of pi / 2 are taken off.
+static Value emitSine(CodeBuilder &code, Value x, int64_t quarters) {
+  Value wide = arith::ExtFOp::create(code.b, code.loc, code.b.getF64Type(), x);
+  // Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits.
+  const double shift = 6755399441055744.0;
+  Value shifted = code.fma(wide, f64(code, 0.63661977236758134308), f64(code, shift));
+  Value n = code.subf(shifted, f64(code, shift));
+  Value r = code.fma(n, f64(code, -1.57079632679489655800), wide);
+  r = code.fma(n, f64(code, -6.12323399573676603587e-17), r);
+  Value z = code.mulf(r, r);
+  Value sine = widePolynomial(code, z,
+                              {1.58962301576546568060e-10, -2.50507477628578072866e-8,
+                               2.75573136213857245213e-6, -1.98412698295895385996e-4,
+                               8.33333333332211858878e-3, -1.66666666666666307295e-1});
+  sine = code.fma(code.mulf(r, z), sine, r);
+  Value cosine = widePolynomial(code, z,
+                                {-1.13585365213876817300e-11, 2.08757008419747316778e-9,
+                                 -2.75573141792967388112e-7, 2.48015872888517045348e-5,
+                                 -1.38888888888730564116e-3, 4.16666666666665929218e-2});
+  cosine = code.fma(code.mulf(z, z), cosine, code.fma(z, f64(code, -0.5), f64(code, 1.0)));
+  Value quarter = code.add(code.bitcast(code.i64Type(), shifted), code.i64(quarters));
+  auto hasBit = [&](int64_t bit) {
+    Value masked = arith::AndIOp::create(code.b, code.loc, quarter, code.i64(bit));
+    return code.cmpi(arith::CmpIPredicate::ne, masked, code.i64(0));
+  };
+  Value y = code.select(hasBit(1), cosine, sine);
+  y = code.select(hasBit(2), arith::NegFOp::create(code.b, code.loc, y), y);
+  return arith::TruncFOp::create(code.b, code.loc, code.f32Type(), y);
+}
+
+Value ulsc::lower::emitSin(CodeBuilder &code, Value x) { return emitSine(code, x, 0); }
+
+Value ulsc::lower::emitCos(CodeBuilder &code, Value x) { return emitSine(code, x, 1); }

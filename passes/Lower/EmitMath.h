@@ -19,6 +19,9 @@ mlir::Value emitLog(CodeBuilder &code, mlir::Value x);
 mlir::Value emitLog1p(CodeBuilder &code, mlir::Value x);
 mlir::Value emitTanh(CodeBuilder &code, mlir::Value x);
 mlir::Value emitErf(CodeBuilder &code, mlir::Value x);
+/// Of angles up to 10^9.
+mlir::Value emitSin(CodeBuilder &code, mlir::Value x);
+mlir::Value emitCos(CodeBuilder &code, mlir::Value x);
 
 } // namespace ulsc::lower
 

@@ -12,7 +12,8 @@ using namespace ulsc;
 /// A few times a core's cache: larger tiles are no faster, and the workspace counts at the peak.
 static constexpr int64_t kMostBytes = 16 << 20;
 
-static constexpr int64_t kDeviceBytes = 32 << 20;
+/// 32 MiB, and what aligning them to 256 bytes takes.
+static constexpr int64_t kDeviceBytes = (32 << 20) + 256;
 
 int64_t ulsc::gemmWorkspaceBytes(exec::GemmOp op, bool isForDevice) {
   if (isForDevice)

@@ -139,6 +139,10 @@ static Value (*lookupFunction(Operation &op))(CodeBuilder &, Value) {
     return emitTanh;
   if (isa<math::ErfOp>(op))
     return emitErf;
+  if (isa<math::SinOp>(op))
+    return emitSin;
+  if (isa<math::CosOp>(op))
+    return emitCos;
   return nullptr;
 }
 

@@ -1,6 +1,7 @@
 // The functions of RuntimeABI.h, handed to the rank's device and communicator.
 #include "core/clock.h"
 #include "core/context.h"
+#include "core/error.h"
 #include "metrics/exposure.h"
 #include "metrics/trace.h"
 
@@ -21,27 +22,37 @@ static void advanceCommunication(Context &context) {
     context.collectives->progress();
 }
 
+// Generated code can't be unwound: what goes wrong below it ends the job.
+template <typename Work>
+static void runOrEnd(const char *what, Work work) {
+  try {
+    work();
+  } catch (const Error &error) {
+    endJob(what, error.what());
+  }
+}
+
 void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name,
                  void *const *arguments, int64_t extent, int64_t grain) {
   TraceScope scope(full(context).trace, TraceEvent::Kernel, name);
-  full(context).device->launch(context, kernel, arguments, extent, grain);
+  runOrEnd(name, [&] { full(context).device->launch(context, kernel, arguments, extent, grain); });
   scope.end();
   advanceCommunication(full(context));
 }
 
 void ulsc_copy(ulsc_context *context, void *target, const void *source, int64_t bytes) {
-  full(context).device->copy(target, source, bytes);
+  runOrEnd("copy", [&] { full(context).device->copy(target, source, bytes); });
 }
 
 void ulsc_fill(ulsc_context *context, void *target, uint32_t value, int32_t elementBytes,
                int64_t count) {
-  full(context).device->fill(target, value, elementBytes, count);
+  runOrEnd("fill", [&] { full(context).device->fill(target, value, elementBytes, count); });
 }
 
 void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a, const void *b,
                void *c, void *workspace) {
   TraceScope scope(full(context).trace, TraceEvent::Gemm, desc->name, desc);
-  full(context).device->gemm(*desc, a, b, c, workspace);
+  runOrEnd(desc->name, [&] { full(context).device->gemm(*desc, a, b, c, workspace); });
   scope.end();
   advanceCommunication(full(context));
 }
@@ -51,7 +62,7 @@ void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *de
   Context &rank = full(context);
   double begin = secondsNow();
   TraceScope scope(rank.trace, TraceEvent::Start, nullptr, desc, slot);
-  rank.collectives->start(*desc, inputs, outputs, slot);
+  runOrEnd("collective", [&] { rank.collectives->start(*desc, inputs, outputs, slot); });
   rank.exposure->addStart(*desc, slot, secondsNow() - begin);
 }
 
@@ -59,7 +70,7 @@ void ulsc_collective_wait(ulsc_context *context, int32_t slot) {
   Context &rank = full(context);
   double begin = secondsNow();
   TraceScope scope(rank.trace, TraceEvent::Wait, nullptr, nullptr, slot);
-  rank.collectives->wait(slot);
+  runOrEnd("collective", [&] { rank.collectives->wait(slot); });
   rank.exposure->addWait(slot, secondsNow() - begin);
 }
 

@@ -17,10 +17,9 @@ struct CudaGemm::Library {
                         "nvidia-cublas bring it; its folder has to be in LD_LIBRARY_PATH"};
   ULSC_CUBLASLT_FUNCTIONS(ULSC_VENDOR_FUNCTION)
 
-  void check(Status status, const char *function, const ulsc_gemm_desc *desc = nullptr) const {
+  void check(Status status, const char *function) const {
     if (status != StatusSuccess)
-      raise(desc ? desc->name : "the program", ": ", function,
-            " failed: ", cublasLtGetStatusString(status));
+      raise(function, " failed: ", cublasLtGetStatusString(status));
   }
 };
 
@@ -35,8 +34,8 @@ struct Operand {
 
 /// The matrix of `rows` x `columns`, columns first, with these strides; `canTranspose` for those
 /// that are read.
-Operand describe(const char *which, const ulsc_gemm_desc &desc, int64_t rows, int64_t columns,
-                 int64_t rowStride, int64_t columnStride, int64_t batchStride, bool canTranspose) {
+Operand describe(const char *which, int64_t rows, int64_t columns, int64_t rowStride,
+                 int64_t columnStride, int64_t batchStride, bool canTranspose) {
   // The stride of a dimension of one element says nothing.
   if (rows == 1)
     rowStride = 1;
@@ -48,13 +47,16 @@ Operand describe(const char *which, const ulsc_gemm_desc &desc, int64_t rows, in
     columnStride = 1;
   if (canTranspose && columnStride == 1 && rowStride >= columns)
     return {uint64_t(columns), uint64_t(rows), rowStride, batchStride, true};
-  raise(desc.name, ": matrix ", which, " of ", rows, " x ", columns, " has strides ", rowStride,
-        " and ", columnStride, ", of which none is 1, so cuBLASLt can't multiply it");
+  raise("matrix ", which, " of ", rows, " x ", columns, " has strides ", rowStride, " and ",
+        columnStride, ", of which none is 1, so cuBLASLt can't multiply it");
 }
 
 cublaslt::DataType typeOf(int32_t dtype) {
   return dtype == ULSC_BF16 ? TypeBf16 : dtype == ULSC_F16 ? TypeF16 : TypeF32;
 }
+
+/// What cuBLASLt wants a workspace aligned to, in bytes.
+constexpr uintptr_t workspaceAlignment = 256;
 
 /// The largest power of two up to 16 that divides an address.
 uint32_t alignmentOf(const void *pointer) {
@@ -89,33 +91,35 @@ struct CudaGemm::Plan {
     MatrixLayout layout = nullptr;
     library.check(library.cublasLtMatrixLayoutCreate(&layout, typeOf(dtype), operand.rows,
                                                      operand.columns, operand.leading),
-                  "cublasLtMatrixLayoutCreate", &desc);
+                  "cublasLtMatrixLayoutCreate");
     auto count = static_cast<int32_t>(desc.batch);
     auto set = [&](LayoutAttribute attribute, const void *value, size_t bytes) {
       library.check(library.cublasLtMatrixLayoutSetAttribute(layout, attribute, value, bytes),
-                    "cublasLtMatrixLayoutSetAttribute", &desc);
+                    "cublasLtMatrixLayoutSetAttribute");
     };
     set(LayoutBatchCount, &count, sizeof(count));
     set(LayoutBatchStride, &operand.batchStride, sizeof(operand.batchStride));
     return layout;
   }
 
-  void setTranspose(const ulsc_gemm_desc &desc, MatmulAttribute attribute, bool isTransposed) {
+  void setTranspose(MatmulAttribute attribute, bool isTransposed) {
     int32_t value = isTransposed ? TransposeYes : TransposeNo;
     library.check(library.cublasLtMatmulDescSetAttribute(matmul, attribute, &value, sizeof(value)),
-                  "cublasLtMatmulDescSetAttribute", &desc);
+                  "cublasLtMatmulDescSetAttribute");
   }
 
   void choose(const ulsc_gemm_desc &desc, Handle handle, const uint32_t (&alignments)[3]) {
     Preference preference = nullptr;
     library.check(library.cublasLtMatmulPreferenceCreate(&preference),
-                  "cublasLtMatmulPreferenceCreate", &desc);
+                  "cublasLtMatmulPreferenceCreate");
     auto set = [&](PreferenceAttribute attribute, const void *value, size_t bytes) {
       library.check(
           library.cublasLtMatmulPreferenceSetAttribute(preference, attribute, value, bytes),
-          "cublasLtMatmulPreferenceSetAttribute", &desc);
+          "cublasLtMatmulPreferenceSetAttribute");
     };
-    auto workspace = static_cast<uint64_t>(desc.workspace_bytes);
+    uint64_t workspace = desc.workspace_bytes < int64_t(workspaceAlignment)
+                             ? 0
+                             : uint64_t(desc.workspace_bytes) - workspaceAlignment;
     set(PreferenceMaxWorkspace, &workspace, sizeof(workspace));
     set(PreferenceAlignmentA, &alignments[0], sizeof(uint32_t));
     set(PreferenceAlignmentB, &alignments[1], sizeof(uint32_t));
@@ -126,8 +130,8 @@ struct CudaGemm::Plan {
                                                            result, preference, 1, &choice, &found);
     library.cublasLtMatmulPreferenceDestroy(preference);
     if (status != StatusSuccess || found == 0)
-      raise(desc.name, ": cuBLASLt has no way to multiply ", desc.batch, " x ", desc.m, " x ",
-            desc.k, " by ", desc.k, " x ", desc.n, " within ", desc.workspace_bytes,
+      raise("cuBLASLt has no way to multiply ", desc.batch, " x ", desc.m, " x ", desc.k, " by ",
+            desc.k, " x ", desc.n, " within ", desc.workspace_bytes,
             " bytes of workspace: ", library.cublasLtGetStatusString(status));
   }
 };
@@ -151,34 +155,32 @@ CudaGemm::Plan &CudaGemm::planOf(const ulsc_gemm_desc &desc, const void *a, cons
     return *kept;
   auto plan = std::make_unique<Plan>(*library);
   library->check(library->cublasLtMatmulDescCreate(&plan->matmul, Compute32F, TypeF32),
-                 "cublasLtMatmulDescCreate", &desc);
+                 "cublasLtMatmulDescCreate");
   plan->isByColumns = desc.n > 1 && desc.c_n != 1 && (desc.c_m == 1 || desc.m == 1);
   auto add = [&](MatmulAttribute attribute, const Operand &operand, int32_t dtype) {
-    plan->setTranspose(desc, attribute, operand.isTransposed);
+    plan->setTranspose(attribute, operand.isTransposed);
     return plan->makeLayout(desc, operand, dtype);
   };
   if (plan->isByColumns) {
     std::swap(alignments[0], alignments[1]);
-    plan->first = add(MatmulTransposeA,
-                      describe("a", desc, desc.m, desc.k, desc.a_m, desc.a_k, desc.a_batch, true),
-                      desc.a_dtype);
-    plan->second = add(MatmulTransposeB,
-                       describe("b", desc, desc.k, desc.n, desc.b_k, desc.b_n, desc.b_batch, true),
-                       desc.b_dtype);
+    plan->first =
+        add(MatmulTransposeA, describe("a", desc.m, desc.k, desc.a_m, desc.a_k, desc.a_batch, true),
+            desc.a_dtype);
+    plan->second =
+        add(MatmulTransposeB, describe("b", desc.k, desc.n, desc.b_k, desc.b_n, desc.b_batch, true),
+            desc.b_dtype);
     plan->result = plan->makeLayout(
-        desc, describe("c", desc, desc.m, desc.n, desc.c_m, desc.c_n, desc.c_batch, false),
-        desc.c_dtype);
+        desc, describe("c", desc.m, desc.n, desc.c_m, desc.c_n, desc.c_batch, false), desc.c_dtype);
   } else {
     // b^T is n x k, a^T is k x m, c^T is n x m.
-    plan->first = add(MatmulTransposeA,
-                      describe("b", desc, desc.n, desc.k, desc.b_n, desc.b_k, desc.b_batch, true),
-                      desc.b_dtype);
-    plan->second = add(MatmulTransposeB,
-                       describe("a", desc, desc.k, desc.m, desc.a_k, desc.a_m, desc.a_batch, true),
-                       desc.a_dtype);
+    plan->first =
+        add(MatmulTransposeA, describe("b", desc.n, desc.k, desc.b_n, desc.b_k, desc.b_batch, true),
+            desc.b_dtype);
+    plan->second =
+        add(MatmulTransposeB, describe("a", desc.k, desc.m, desc.a_k, desc.a_m, desc.a_batch, true),
+            desc.a_dtype);
     plan->result = plan->makeLayout(
-        desc, describe("c", desc, desc.n, desc.m, desc.c_n, desc.c_m, desc.c_batch, false),
-        desc.c_dtype);
+        desc, describe("c", desc.n, desc.m, desc.c_n, desc.c_m, desc.c_batch, false), desc.c_dtype);
   }
   plan->choose(desc, handle, alignments);
   kept = std::move(plan);
@@ -188,13 +190,15 @@ CudaGemm::Plan &CudaGemm::planOf(const ulsc_gemm_desc &desc, const void *a, cons
 void CudaGemm::run(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
                    void *workspace, Stream stream) {
   Plan &plan = planOf(desc, a, b, c);
+  auto address = (reinterpret_cast<uintptr_t>(workspace) + workspaceAlignment - 1) /
+                 workspaceAlignment * workspaceAlignment;
   float alpha = 1.0f, beta = desc.accumulate ? 1.0f : 0.0f;
   const void *first = plan.isByColumns ? a : b, *second = plan.isByColumns ? b : a;
   library->check(library->cublasLtMatmul(handle, plan.matmul, &alpha, first, plan.first, second,
                                          plan.second, &beta, c, plan.result, c, plan.result,
-                                         &plan.choice.algorithm, workspace,
+                                         &plan.choice.algorithm, reinterpret_cast<void *>(address),
                                          plan.choice.workspaceBytes, stream),
-                 "cublasLtMatmul", &desc);
+                 "cublasLtMatmul");
 }
 
 } // namespace ulsc::runtime
