@@ -122,7 +122,7 @@
 {"name": "head.bwd.acc", "cat": "block", "dur": 100}
 ]}
 //--- frozen.json
-{"traceEvents": [{"name": "embed", "cat": "block", "dur": 30},
+{"otherData": {"model": "llama", "family": "llama", "parameters": 119104, "dtype": "f32", "seq": 16, "micro_batch": 4}, "traceEvents": [{"name": "embed", "cat": "block", "dur": 30},
 {"name": "layer.fwd", "cat": "block", "dur": 10}, {"name": "layer.bwd", "cat": "block", "dur": 20},
 {"name": "head.fwd", "cat": "block", "dur": 100}, {"name": "head.bwd", "cat": "block", "dur": 200}]}
 //--- endless.json
