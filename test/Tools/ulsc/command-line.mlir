@@ -11,7 +11,7 @@
 // RUN: not ulsc compile m.json --micro-bach 2 --emit=graph 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: error: unknown option --micro-bach; did you mean --micro-batch
 // RUN: not ulsc compile m.json --emit=grph 2>&1 | FileCheck %s --check-prefix=GRPH
-// GRPH: error: --emit is "grph", expected one of graph, train, sharded, staged, local, scheduled, exec, llvm, exe; did you mean graph
+// GRPH: error: --emit is "grph", expected one of graph, train, sharded, staged, local, scheduled, exec, llvm, ptx, exe; did you mean graph
 // RUN: not ulsc compile m.json --seq 8 --seq 9 --emit=graph 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: --seq is given twice
 // RUN: not ulsc compile m.json --emit=graph --seq 2>&1 | FileCheck %s --check-prefix=VALUE
@@ -35,8 +35,6 @@
 // Options and commands of later work are refused by name.
 // RUN: not ulsc compile m.json --allow all_reduce:tp --emit=graph 2>&1 | FileCheck %s --check-prefix=LATER
 // LATER: error: --allow is not supported yet; see the collectives with ulsc explain
-// RUN: not ulsc compile m.json --seq 8 --batch 1 --target cuda --emit=graph 2>&1 | FileCheck %s --check-prefix=CUDA
-// CUDA: error: --target cuda is not supported yet; use cpu
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --dtype fp16 --master-dtype none --emit=graph 2>&1 | FileCheck %s --check-prefix=F16
 // F16: error: --master-dtype none is not legal with --dtype f16, whose smallest steps are too large for updates; use f32, or --dtype bf16
 // RUN: not ulsc compile m.json --seq 8 --batch 1 --dtype bf6 --emit=graph 2>&1 | FileCheck %s --check-prefix=DTYPE
