@@ -13,7 +13,6 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
-#include <cmath>
 
 using namespace mlir;
 using namespace ulsc;
@@ -53,6 +52,7 @@ static void addCall(llvm::MapVector<StringRef, BlockCalls> &calls, StringRef fun
 
 /// A time whose sums and squares stay finite.
 static bool isLegalTime(std::optional<double> us) { return us && *us >= 0 && *us <= kMostUs; }
+
 static std::string describeModel(const Workload &workload) {
   return workload.model + " (" + workload.family + ", " + std::to_string(workload.parameters) +
          " parameters)";

@@ -38,6 +38,13 @@ int64_t memory::getLargestLiveBytes(llvm::ArrayRef<Lifetime> lifetimes) {
 
 namespace {
 
+/// The order in which buffers are placed, and which of them take the tightest gap instead of the
+/// lowest.
+struct Order {
+  llvm::SmallVector<unsigned> buffers;
+  std::vector<bool> isTightest; ///< by buffer
+};
+
 class Placer {
 public:
   explicit Placer(llvm::ArrayRef<Lifetime> lifetimes) : lifetimes(lifetimes) {
@@ -58,24 +65,39 @@ public:
     }
   }
 
-  Placement run(llvm::ArrayRef<unsigned> order, bool isTightest) {
-    Placement placement;
-    placement.offsets.assign(lifetimes.size(), -1);
-    for (unsigned index : order) {
-      int64_t offset = findGap(index, placement, isTightest);
-      placement.offsets[index] = offset;
-      placement.bytes = std::max(placement.bytes, offset + align(lifetimes[index].bytes));
+  /// Places what comes at `from` and later in the order; what comes before has its offset. Gives up
+  /// at the first buffer that ends past `limit`.
+  bool run(const Order &order, size_t from, int64_t limit, Placement &placement) {
+    placement.bytes = 0;
+    for (auto [position, index] : llvm::enumerate(order.buffers)) {
+      if (position >= from)
+        placement.offsets[index] = -1;
+      else
+        placement.bytes = std::max(placement.bytes, getEnd(index, placement));
     }
-    return placement;
+    for (unsigned index : llvm::ArrayRef(order.buffers).drop_front(from)) {
+      placement.offsets[index] = findGap(index, placement, order.isTightest[index]);
+      placement.bytes = std::max(placement.bytes, getEnd(index, placement));
+      if (placement.bytes > limit)
+        return false;
+    }
+    return true;
   }
+
+  llvm::ArrayRef<unsigned> getNeighbours(unsigned index) const { return neighbours[index]; }
+  int64_t getEnd(unsigned index, const Placement &placement) const {
+    return placement.offsets[index] + align(lifetimes[index].bytes);
+  }
+  /// Neighbours looked at so far: what a search costs.
+  int64_t getWork() const { return work; }
 
 private:
   int64_t findGap(unsigned index, const Placement &placement, bool isTightest) {
     taken.clear();
+    work += static_cast<int64_t>(neighbours[index].size());
     for (unsigned other : neighbours[index])
       if (placement.offsets[other] >= 0)
-        taken.push_back(
-            {placement.offsets[other], placement.offsets[other] + align(lifetimes[other].bytes)});
+        taken.push_back({placement.offsets[other], getEnd(other, placement)});
     llvm::sort(taken);
     int64_t bytes = align(lifetimes[index].bytes), end = 0, best = -1, bestGap = 0;
     for (auto [begin, stop] : taken) {
@@ -94,32 +116,53 @@ private:
   llvm::ArrayRef<Lifetime> lifetimes;
   std::vector<llvm::SmallVector<unsigned>> neighbours;
   llvm::SmallVector<std::pair<int64_t, int64_t>> taken;
+  int64_t work = 0;
 };
 
 } // namespace
 
-/// Orders worth trying, the most promising first.
+/// The largest sum of bytes needed at one point while each buffer lives.
+static llvm::SmallVector<int64_t> getContention(llvm::ArrayRef<Lifetime> lifetimes) {
+  std::map<int64_t, int64_t> liveBytes; // from this point on
+  for (const Lifetime &lifetime : lifetimes) {
+    liveBytes[lifetime.first] += align(lifetime.bytes);
+    liveBytes[lifetime.last + 1] -= align(lifetime.bytes);
+  }
+  int64_t live = 0;
+  for (auto &entry : liveBytes)
+    entry.second = live += entry.second;
+  llvm::SmallVector<int64_t> contention;
+  for (const Lifetime &lifetime : lifetimes) {
+    auto begin = liveBytes.find(lifetime.first), end = liveBytes.find(lifetime.last + 1);
+    auto most = std::max_element(begin, end,
+                                 [](const auto &a, const auto &b) { return a.second < b.second; });
+    contention.push_back(most->second);
+  }
+  return contention;
+}
+
+/// Orders worth trying, the most promising first. The last three place first what lives when most
+/// is needed (Maas et al. 2022, TelaMalloc).
 static std::vector<llvm::SmallVector<unsigned>> getOrders(llvm::ArrayRef<Lifetime> lifetimes) {
   auto length = [&](unsigned i) { return lifetimes[i].last - lifetimes[i].first + 1; };
   auto bytes = [&](unsigned i) { return lifetimes[i].bytes; };
-  auto makeOrder = [&](auto isBefore) {
+  auto area = [&](unsigned i) { return double(bytes(i)) * length(i); };
+  llvm::SmallVector<int64_t> contention = getContention(lifetimes);
+  std::vector<llvm::SmallVector<unsigned>> orders;
+  auto add = [&](auto getKey) {
     auto order = llvm::to_vector(llvm::seq<unsigned>(0, lifetimes.size()));
-    llvm::stable_sort(order, isBefore);
-    return llvm::SmallVector<unsigned>(order);
+    llvm::stable_sort(order, [&](unsigned a, unsigned b) { return getKey(a) > getKey(b); });
+    orders.emplace_back(order);
   };
-  return {
-      makeOrder([&](unsigned a, unsigned b) {
-        return std::pair(bytes(a), length(a)) > std::pair(bytes(b), length(b));
-      }),
-      makeOrder([&](unsigned a, unsigned b) {
-        return std::pair(length(a), bytes(a)) > std::pair(length(b), bytes(b));
-      }),
-      makeOrder([&](unsigned a, unsigned b) {
-        return double(bytes(a)) * length(a) > double(bytes(b)) * length(b);
-      }),
-      makeOrder([&](unsigned a, unsigned b) { return lifetimes[a].first < lifetimes[b].first; }),
-      makeOrder([&](unsigned a, unsigned b) { return lifetimes[a].last > lifetimes[b].last; }),
-  };
+  add([&](unsigned i) { return std::pair(bytes(i), length(i)); });
+  add([&](unsigned i) { return std::pair(length(i), bytes(i)); });
+  add(area);
+  add([&](unsigned i) { return -lifetimes[i].first; });
+  add([&](unsigned i) { return lifetimes[i].last; });
+  add([&](unsigned i) { return std::pair(contention[i], bytes(i)); });
+  add([&](unsigned i) { return std::pair(contention[i], length(i)); });
+  add([&](unsigned i) { return std::pair(double(contention[i]), area(i)); });
+  return orders;
 }
 
 namespace {
@@ -129,38 +172,42 @@ namespace {
 /// opens only after several moves. Deterministic.
 class OrderSearch {
 public:
-  OrderSearch(Placer &placer, llvm::ArrayRef<Lifetime> lifetimes, int64_t bound)
-      : placer(placer), lifetimes(lifetimes), bound(bound) {}
-
-  void consider(llvm::ArrayRef<unsigned> order, bool isTightest) {
-    Placement placement = placer.run(order, isTightest);
-    if (!bestOrder.empty() && placement.bytes >= best.bytes)
-      return;
-    best = std::move(placement);
-    bestOrder.assign(order.begin(), order.end());
+  OrderSearch(Placer &placer, size_t count, int64_t bound) : placer(placer), bound(bound) {
+    best.offsets.assign(count, -1);
+    best.bytes = std::numeric_limits<int64_t>::max();
   }
 
-  /// Stops at `goal` bytes, or after a number of rounds: the same plan on every machine.
-  void run(int64_t rounds, int64_t goal) {
-    constexpr int64_t cycle = 1500; // then from the best order again
-    constexpr double firstThreshold = 0.015;
-    for (int64_t round = 0; round < rounds && best.bytes > goal; ++round) {
+  void consider(llvm::ArrayRef<unsigned> buffers, bool isTightest) {
+    current = best;
+    order.buffers.assign(buffers.begin(), buffers.end());
+    order.isTightest.assign(buffers.size(), isTightest);
+    if (placer.run(order, 0, best.bytes - 1, current))
+      keepBest();
+  }
+
+  /// Stops at `goal` bytes, or after an amount of work: the same plan on every machine.
+  void run(int64_t mostWork, int64_t goal) {
+    constexpr int64_t cycle = 3000; // then from the best order again
+    constexpr double firstThreshold = 0.001;
+    Order moved;
+    Placement placement;
+    int64_t begin = placer.getWork();
+    for (int64_t round = 0; best.bytes > goal && placer.getWork() - begin < mostWork; ++round) {
       if (round % cycle == 0) {
         current = best;
         order = bestOrder;
       }
-      llvm::SmallVector<unsigned> moved = order;
-      move(moved);
-      Placement placement = placer.run(moved, random() % 4 == 0);
+      moved = order;
+      size_t from = move(moved);
+      placement = current;
       double threshold = firstThreshold * (1 - double(round % cycle) / cycle);
-      if (double(placement.bytes) > double(current.bytes) * (1 + threshold))
+      if (!placer.run(moved, from, static_cast<int64_t>(current.bytes * (1 + threshold)),
+                      placement))
         continue;
-      order = std::move(moved);
-      current = std::move(placement);
-      if (current.bytes < best.bytes) {
-        best = current;
-        bestOrder = order;
-      }
+      std::swap(order, moved);
+      std::swap(current, placement);
+      if (current.bytes < best.bytes)
+        keepBest();
     }
   }
 
@@ -168,27 +215,46 @@ public:
   int64_t getBestBytes() const { return best.bytes; }
 
 private:
-  /// Moves up to three buffers, half of them from among those that reach past the bound.
-  void move(llvm::SmallVectorImpl<unsigned> &target) {
-    llvm::SmallVector<size_t> high;
-    for (auto [position, index] : llvm::enumerate(target))
-      if (current.offsets[index] + align(lifetimes[index].bytes) > bound)
-        high.push_back(position);
+  void keepBest() {
+    best = current;
+    bestOrder = order;
+  }
+
+  /// Moves up to three buffers; half of them are such that reach past the bound and go before one
+  /// that they meet. Returns the first position that has changed.
+  size_t move(Order &target) {
+    llvm::SmallVector<unsigned> high;
+    for (unsigned index : target.buffers)
+      if (placer.getEnd(index, current) > bound)
+        high.push_back(index);
+    size_t first = target.buffers.size();
     for (unsigned count = 1 + random() % 3; count > 0; --count) {
-      bool fromHigh = !high.empty() && random() % 2;
-      size_t from = fromHigh ? high[random() % high.size()] : random() % target.size();
-      size_t to = random() % target.size();
-      unsigned index = target[from];
-      target.erase(target.begin() + from);
-      target.insert(target.begin() + to, index);
+      size_t size = target.buffers.size(), from = random() % size, to = random() % size;
+      unsigned index = target.buffers[from];
+      if (!high.empty() && random() % 2) {
+        index = high[random() % high.size()];
+        from = find(target, index);
+        llvm::ArrayRef<unsigned> met = placer.getNeighbours(index);
+        size_t before = find(target, met[random() % met.size()]);
+        if (before < from)
+          to = before;
+      }
+      target.isTightest[index] = random() % 4 == 0;
+      target.buffers.erase(target.buffers.begin() + from);
+      target.buffers.insert(target.buffers.begin() + to, index);
+      first = std::min({first, from, to});
     }
+    return first;
+  }
+
+  static size_t find(const Order &target, unsigned index) {
+    return llvm::find(target.buffers, index) - target.buffers.begin();
   }
 
   Placer &placer;
-  llvm::ArrayRef<Lifetime> lifetimes;
   int64_t bound;
   Placement best, current;
-  llvm::SmallVector<unsigned> bestOrder, order;
+  Order bestOrder, order;
   std::mt19937 random{1};
 };
 
@@ -200,14 +266,15 @@ Placement memory::place(llvm::ArrayRef<Lifetime> lifetimes, double tolerance) {
   int64_t bound = getLargestLiveBytes(lifetimes);
   int64_t goal = bound + static_cast<int64_t>(bound * tolerance);
   Placer placer(lifetimes);
-  OrderSearch search(placer, lifetimes, bound);
+  OrderSearch search(placer, lifetimes.size(), bound);
   for (const auto &order : getOrders(lifetimes))
     for (bool isTightest : {false, true}) {
       search.consider(order, isTightest);
       if (search.getBestBytes() <= goal)
         return search.takeBest();
     }
-  int64_t rounds = 300'000 / static_cast<int64_t>(lifetimes.size());
-  search.run(std::clamp<int64_t>(rounds, 20, 6000), goal);
+  constexpr int64_t work = 40'000'000; // some 0.8 s; more where much is still to be gained
+  search.run(work, goal);
+  search.run(2 * work, std::max(goal, bound + bound / 50));
   return search.takeBest();
 }

@@ -16,6 +16,15 @@ inline bool isBackwardPart(llvm::StringRef name) {
   return name.ends_with(".bwd") || name.contains(".bwd.");
 }
 
+/// Whether a backward part is the half that makes the gradients of inputs, `@b.bwd.input`, or that
+/// of parameters, `@b.bwd.weight`; both may be variants. A whole backward is neither.
+inline bool isInputHalf(llvm::StringRef name) {
+  return isBackwardPart(name) && name.substr(name.rfind(".bwd")).contains(".input");
+}
+inline bool isWeightHalf(llvm::StringRef name) {
+  return isBackwardPart(name) && name.substr(name.rfind(".bwd")).contains(".weight");
+}
+
 } // namespace ulsc::report
 
 #endif // ULSC_LIB_REPORT_PARTS_H

@@ -33,15 +33,9 @@ StringRef getJointName(uls::CallOp call) {
 
 bool isBackward(uls::CallOp call) { return report::isBackwardPart(call.getCallee()); }
 
-/// The second half of a backward, which is no call more of the block.
-bool isWeightHalf(uls::CallOp call) {
-  StringRef name = call.getCallee();
-  return name.substr(name.rfind(".bwd")).contains(".weight");
-}
-
 /// Of a step that lists all of them; 0 of one that has each microbatch alike.
 int64_t getMicrobatch(uls::CallOp call) {
-  auto number = call->getAttrOfType<IntegerAttr>("dist.microbatch");
+  auto number = call->getAttrOfType<IntegerAttr>(dist::DistDialect::kMicrobatchAttrName);
   return number ? number.getInt() : 0;
 }
 
@@ -75,7 +69,8 @@ private:
     }
     if (getMicrobatch(call) != 0)
       return;
-    row.calls += isBackward(call) && !isWeightHalf(call);
+    // The second half of a backward is no call more of the block.
+    row.calls += isBackward(call) && !report::isWeightHalf(call.getCallee());
     for (Value operand : call.getArguments()) {
       auto source = operand.getDefiningOp<uls::CallOp>();
       bool isKept = source && !isBackward(source) && !source->hasAttr(kRepeatedAttr);

@@ -103,10 +103,9 @@ static Kind getKind(uls::CallOp call) {
   StringRef name = call.getCallee();
   if (!report::isBackwardPart(name))
     return call->hasAttr(kRepeatedAttr) ? Kind::Recompute : Kind::Forward;
-  StringRef half = name.substr(name.rfind(".bwd"));
-  if (half.contains(".input"))
+  if (report::isInputHalf(name))
     return Kind::BackwardInput;
-  return half.contains(".weight") ? Kind::BackwardWeight : Kind::Backward;
+  return report::isWeightHalf(name) ? Kind::BackwardWeight : Kind::Backward;
 }
 
 size_t StepReader::addAction(Action::Type type, const Label &label, size_t communication) {
@@ -117,7 +116,7 @@ size_t StepReader::addAction(Action::Type type, const Label &label, size_t commu
 
 /// As the op says, or that of the values it takes.
 int64_t StepReader::findMicrobatch(Operation *op) {
-  int64_t found = getInteger(op, "dist.microbatch");
+  int64_t found = getInteger(op, dist::DistDialect::kMicrobatchAttrName);
   for (Value operand : op->getOperands())
     if (auto it = microbatches.find(operand); found < 0 && it != microbatches.end())
       found = it->second;
@@ -146,7 +145,7 @@ LogicalResult StepReader::call(uls::CallOp op) {
                                "scheduled";
   Label label{getKind(op), costs.getText(op.getCallee())};
   label.source = costs.getText(dist::describeLocation(op.getLoc()));
-  label.chunk = getInteger(op, "dist.chunk");
+  label.chunk = getInteger(op, dist::DistDialect::kChunkAttrName);
   label.microbatch = findMicrobatch(op);
   size_t first = addAction(Action::Type::BeginCall, label);
   llvm::DenseMap<Operation *, size_t> started;
@@ -261,7 +260,7 @@ LogicalResult StepReader::addCommunication(Operation *op, dist::CollectiveOpInte
   made.op = collective.getOperation();
   made.label = {Kind::Collective, costs.getText(row.kind), costs.getText(row.source),
                 costs.getText(row.cause)};
-  made.label.chunk = getInteger(op, "dist.chunk");
+  made.label.chunk = getInteger(op, dist::DistDialect::kChunkAttrName);
   made.label.microbatch = findMicrobatch(op);
   made.label.bytes = row.bytes;
   auto setPeer = [&](Kind kind, int64_t stage, StringRef direction) -> LogicalResult {
