@@ -5,106 +5,122 @@
 //===---------------------------------------------------------------------------------------===//
 //
 // The unmodified programs run on the simulated device, races looked for, its streams, blocks and
-// warps in the order of a seed. By default two seeds, with ULSC_EXHAUSTIVE=1 five.
+// warps in the order of a seed. Cases are those of the legality matrix (docs/legality.md): by
+// default some that show each choice to what a target sees of it, with two seeds; with
+// ULSC_EXHAUSTIVE=1 those that meet every legal pair, with five.
 //
 //===---------------------------------------------------------------------------------------===//
 
-#include "harness.h"
+#include "legality_training.h"
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 using namespace ulsc::test;
+using namespace ulsc::legality;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kSteps = 3;
+struct CudaCase {
+  Case choices;
+  bool isAlone; ///< on one rank
 
-struct Cell {
-  std::string name, model;
-  int ranks;
-  Words flags;
+  Command getCommand() const { return isAlone ? makeReference(choices) : makeCommand(choices); }
 };
 
-std::ostream &operator<<(std::ostream &stream, const Cell &cell) { return stream << cell.name; }
+std::ostream &operator<<(std::ostream &stream, const CudaCase &c) {
+  return stream << describe(c.choices) << (c.isAlone ? " on one rank" : "");
+}
 
-/// Each strategy of the CPU target once at least, on both families and 1 to 8 ranks.
-std::vector<Cell> makeCells() {
-  return {
-      {"one_rank", "llama", 1, {"--microbatches", "2"}},
-      {"gpt2_dropout", "gpt2", 1, {"--dropout", "on"}},
-      {"tied", "llama-bias-tied", 1, {"--optimizer", "sgd"}},
-      {"dp", "gpt2", 2, {"--mesh", "dp=2", "--microbatches", "4"}},
-      {"tp", "llama", 2, {"--mesh", "tp=2", "--dropout", "on"}},
-      {"tp_sp", "gpt2", 2, {"--mesh", "tp=2", "--strategy", "tp+sp"}},
-      {"zero1", "llama", 2, {"--mesh", "dp=2", "--strategy", "zero1"}},
-      {"zero2", "gpt2", 2, {"--mesh", "dp=2", "--strategy", "zero2", "--microbatches", "2"}},
-      {"zero3", "llama", 4, {"--mesh", "dp=4", "--strategy", "zero3"}},
-      {"hsdp", "gpt2", 4, {"--mesh", "dp_replicate=2,dp_shard=2", "--strategy", "hsdp"}},
-      {"full", "llama", 4, {"--mesh", "dp=2,tp=2", "--recompute", "full"}},
-      {"pp", "gpt2", 2, {"--mesh", "pp=2", "--microbatches", "4"}},
-      {"zbv", "llama", 2, {"--mesh", "pp=2", "--pp-schedule", "zbv", "--microbatches", "4"}},
-      {"pp_tp",
-       "llama",
-       4,
-       {"--mesh", "pp=2,tp=2", "--pp-schedule", "zb-h1", "--microbatches", "2"}},
-      {"pp_zero3",
-       "gpt2",
-       4,
-       {"--mesh", "pp=2,dp=2", "--strategy", "zero3", "--microbatches", "2"}},
-      {"pp_dp_tp", "llama", 8, {"--mesh", "pp=2,dp=2,tp=2", "--strategy", "zero1+tp"}},
+/// A choice of a dimension that decides what kernels and products there are, and one of another.
+using Pair = std::pair<std::string, std::string>;
+
+std::vector<Pair> getPairs(const Case &choices) {
+  std::vector<Pair> pairs;
+  auto nameOf = [&](size_t i) {
+    return getDimensions()[i].name + ":" + getChoice(choices, i).name;
   };
+  // What is narrow beside f32 would hide small errors of f32's kernels.
+  std::set<std::string> deciding = {"model", "tensor"};
+  if (!usesChoice(choices, "dtype", "f32") || isWide(choices))
+    deciding.insert("dtype");
+  for (size_t i = 0; i < choices.size(); ++i)
+    for (size_t j = 0; j < choices.size(); ++j)
+      if (i != j && deciding.count(getDimensions()[i].name))
+        pairs.emplace_back(nameOf(i), nameOf(j));
+  return pairs;
 }
 
-struct Training {
-  std::vector<StepMetrics> steps;
-  std::map<std::string, Tensor> gradients;
-};
-
-Training trainOn(const Cell &cell, const std::string &target, const Environment &environment) {
-  fs::path directory = scratchDirectory("cuda-" + cell.name + "-" + target);
-  Words flags = {"--seq", "32", "--batch", "8", "--target", target};
-  flags.insert(flags.end(), cell.flags.begin(), cell.flags.end());
-  fs::path program = compile(goldenDirectory(cell.model), flags);
-  Training training;
-  training.steps = train(program, cell.ranks,
-                         {"--data", goldenDirectory(cell.model) / "tokens.bin", "--steps",
-                          std::to_string(kSteps), "--lr", "1e-3", "--seed", "7", "--dump-gradients",
-                          directory / "gradients"},
-                         environment);
-  training.gradients = readSlices(directory / "gradients", "step-1-");
-  return training;
-}
-
-class Cuda : public testing::TestWithParam<Cell> {};
-
-TEST_P(Cuda, TrainsAsTheCpuDoes) {
-  const Cell &cell = GetParam();
-  Training expected = trainOn(cell, "cpu", {});
-  const char *exhaustive = std::getenv("ULSC_EXHAUSTIVE");
-  int seeds = exhaustive && std::string(exhaustive) == "1" ? 5 : 2;
-  for (int seed = 0; seed < seeds; ++seed) {
-    SCOPED_TRACE(seed);
-    Training actual =
-        trainOn(cell, "cuda",
-                {{"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()},
-                 {"ULSC_SIMULATOR_SEED", std::to_string(seed)}});
-    ASSERT_EQ(actual.steps.size(), size_t(kSteps));
-    ASSERT_EQ(expected.steps.size(), size_t(kSteps));
-    for (int i = 0; i < kSteps; ++i) {
-      EXPECT_LE(relativeDifference(actual.steps[i].loss, expected.steps[i].loss), 1e-4) << i;
-      EXPECT_LE(relativeDifference(actual.steps[i].gradNorm, expected.steps[i].gradNorm), 1e-4)
-          << i;
+/// Cases in which all the pairs are, each the one with most new pairs, of those the one with the
+/// fewest ranks.
+std::vector<Case> coverPairs(const std::vector<Case> &cases) {
+  std::set<Pair> met;
+  std::vector<Case> chosen;
+  while (true) {
+    const Case *best = nullptr;
+    long most = 0;
+    for (const Case &choices : cases) {
+      std::vector<Pair> pairs = getPairs(choices);
+      long gain = std::count_if(pairs.begin(), pairs.end(),
+                                [&](const Pair &pair) { return !met.count(pair); });
+      if (gain > most || (gain == most && best && countRanks(choices) < countRanks(*best))) {
+        best = &choices;
+        most = gain;
+      }
     }
-    ASSERT_FALSE(expected.gradients.empty());
-    ASSERT_EQ(actual.gradients.size(), expected.gradients.size());
-    for (const auto &[name, tensor] : expected.gradients)
-      EXPECT_LE(relativeDistance(actual.gradients[name], tensor), 1e-4) << name;
+    if (most == 0)
+      return chosen;
+    for (const Pair &pair : getPairs(*best))
+      met.insert(pair);
+    chosen.push_back(*best);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cells, Cuda, testing::ValuesIn(makeCells()),
-                         [](const auto &info) { return info.param.name; });
+std::vector<CudaCase> getCases() {
+  std::string problem;
+  CaseList list = readLegalityCases(problem);
+  std::vector<Case> all = list.pairwise;
+  if (!isExhaustive()) {
+    all.insert(all.end(), list.more.begin(), list.more.end());
+    all = coverPairs(all);
+  }
+  std::vector<CudaCase> cases;
+  std::set<std::string> alone; // of each model, in f32 and in another dtype
+  for (const Case &choices : all) {
+    if (alone
+            .insert(getChoice(choices, 0).name +
+                    (usesChoice(choices, "dtype", "f32") ? "" : "narrow"))
+            .second)
+      cases.push_back({choices, true});
+    cases.push_back({choices, false});
+  }
+  return cases;
+}
+
+class Cuda : public testing::TestWithParam<CudaCase> {};
+
+TEST_P(Cuda, TrainsAsTheCpuDoes) {
+  const Case &choices = GetParam().choices;
+  Command command = GetParam().getCommand();
+  TrainingOptions options;
+  options.steps = 3;
+  CaseTraining expected = trainCase(command, choices, options);
+  options.target = "cuda";
+  for (int seed = 0; seed < (isExhaustive() ? 5 : 2); ++seed) {
+    SCOPED_TRACE(seed);
+    options.environment = {
+        {"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()},
+        {"ULSC_SIMULATOR_SEED", std::to_string(seed)}};
+    CaseTraining actual = trainCase(command, choices, options);
+    expectSameNumbers(choices, actual, expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Cuda, testing::ValuesIn(getCases()), [](const auto &info) {
+  return nameOfCase({info.param.choices}) + (info.param.isAlone ? "_alone" : "");
+});
 
 } // namespace

@@ -119,9 +119,7 @@ std::vector<Cell> getCells(bool isLegal) {
   for (const Cell &cell : makeCells())
     if (cell.isLegal() == isLegal)
       cells.push_back(cell);
-  const char *exhaustive = std::getenv("ULSC_EXHAUSTIVE");
-  bool isWhole = exhaustive && std::string(exhaustive) == "1";
-  return isWhole || !isLegal ? cells : coverPairs(cells);
+  return isExhaustive() || !isLegal ? cells : coverPairs(cells);
 }
 
 //===---------------------------------------------------------------------------------------===//

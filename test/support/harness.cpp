@@ -19,6 +19,11 @@
 using namespace ulsc::test;
 namespace fs = std::filesystem;
 
+bool ulsc::test::isExhaustive() {
+  const char *value = std::getenv("ULSC_EXHAUSTIVE");
+  return value && std::string(value) == "1";
+}
+
 fs::path ulsc::test::scratchDirectory(const std::string &name) {
   fs::path directory = fs::path(ULSC_BUILD_DIR) / "test" / "scratch" / name;
   fs::remove_all(directory);

@@ -18,6 +18,9 @@
 
 namespace ulsc::test {
 
+/// Whether the long lists of cases were asked for, by ULSC_EXHAUSTIVE=1.
+bool isExhaustive();
+
 /// A directory below the build folder that is empty at first.
 std::filesystem::path scratchDirectory(const std::string &name);
 
