@@ -53,7 +53,8 @@ def Exec_CategoryEnum : Exec_Enum<"Category", "what a buffer is for, as memory i
   I32EnumAttrCase<"Optimizer", 2, "optimizer">,
   I32EnumAttrCase<"Activations", 3, "activations">,
   I32EnumAttrCase<"Temporaries", 4, "temporaries">,
-  I32EnumAttrCase<"Communication", 5, "communication">
+  I32EnumAttrCase<"Communication", 5, "communication">,
+  I32EnumAttrCase<"Workspaces", 6, "workspaces">
 ]>;
 def Exec_CategoryAttr : Exec_EnumAttr<Exec_CategoryEnum, "category">;
 

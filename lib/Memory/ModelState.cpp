@@ -251,7 +251,8 @@ std::vector<RankMemory> memory::readPlan(ModuleOp module) {
     rank.total = *function.getFrameBytes();
     for (exec::Category category : {exec::Category::Parameters, exec::Category::Gradients,
                                     exec::Category::Optimizer, exec::Category::Activations,
-                                    exec::Category::Temporaries, exec::Category::Communication}) {
+                                    exec::Category::Temporaries, exec::Category::Communication,
+                                    exec::Category::Workspaces}) {
       Row row{exec::stringifyCategory(category).str()};
       auto bytes = categories.getAs<IntegerAttr>(row.name);
       bool isState = category == exec::Category::Parameters ||

@@ -286,7 +286,7 @@ LogicalResult BufferEmitter::emitContract(Operation *op) {
   auto workspace =
       MemRefType::get({gemmWorkspaceBytes(gemm, state.isForDevice)}, builder.getI8Type());
   gemm.getWorkspaceMutable().assign(
-      createBuffer(exec::Category::Temporaries, workspace, StringAttr(), op->getLoc()));
+      createBuffer(exec::Category::Workspaces, workspace, StringAttr(), op->getLoc()));
   return success();
 }
 

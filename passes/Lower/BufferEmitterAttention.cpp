@@ -95,7 +95,7 @@ LogicalResult BufferEmitter::emitAttentionLike(Source op, Values... rest) {
   if (state.isForDevice)
     return success();
   addScratch(created, state.threads, [&](Type type) {
-    return createBuffer(exec::Category::Temporaries, type, StringAttr(), op.getLoc());
+    return createBuffer(exec::Category::Workspaces, type, StringAttr(), op.getLoc());
   });
   return success();
 }

@@ -104,6 +104,7 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     llvm::StringSet<> done;
+    workspaceOf.clear();
     for (auto function : getOperation().getOps<exec::FunctionOp>())
       plan(function, symbols, done);
   }
@@ -134,9 +135,11 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
       setOffset(buffer, base + offset);
     Builder builder(&getContext());
     int64_t frame = base + placement.bytes;
+    int64_t workspaces = measureWorkspaces(transients, lifetimes);
+    workspaceOf[function.getSymName()] = workspaces;
     if (function.getEntry()) {
       frame = llvm::alignTo(frame, memory::kPageBytes);
-      addCategories(function, base, frame - base);
+      addCategories(function, base, frame - base, workspaces);
     }
     function.setFrameBytesAttr(builder.getI64IntegerAttr(frame));
     if (poison)
@@ -165,10 +168,25 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
     call.getFrameMutable().assign(frame.getResult());
   }
 
+  /// How many of the live bytes are there only because the function, or what it calls, lends
+  /// workspaces: what targets differ in.
+  int64_t measureWorkspaces(ArrayRef<exec::BufferOp> buffers, ArrayRef<memory::Lifetime> lifetimes) {
+    SmallVector<memory::Lifetime> others(lifetimes);
+    for (auto [buffer, lifetime] : llvm::zip_equal(buffers, others)) {
+      if (buffer.getCategory() == exec::Category::Workspaces)
+        lifetime.bytes = 0;
+      for (Operation *user : buffer->getUsers())
+        if (auto call = dyn_cast<exec::CallOp>(user); call && call.getFrame() == buffer.getResult())
+          lifetime.bytes -= workspaceOf.lookup(call.getCallee());
+    }
+    return memory::getLargestLiveBytes(lifetimes) - memory::getLargestLiveBytes(others);
+  }
+
   /// Bytes by category: each persistent buffer in its own; of the transient part, which buffers
-  /// share, the gradients, the activations and what communication alone uses at most, and the rest
-  /// as temporaries.
-  void addCategories(exec::FunctionOp function, int64_t persistentBytes, int64_t transientBytes) {
+  /// share, what workspaces add, the gradients, the activations and what communication alone uses
+  /// at most, and the rest as temporaries.
+  void addCategories(exec::FunctionOp function, int64_t persistentBytes, int64_t transientBytes,
+                     int64_t workspaces) {
     std::map<exec::Category, int64_t> bytes;
     std::map<exec::Category, SmallVector<memory::Lifetime>> shared;
     Lifetimes points(function);
@@ -178,7 +196,8 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
       else
         shared[buffer.getCategory()].push_back(points.get(buffer));
     });
-    int64_t rest = transientBytes;
+    bytes[exec::Category::Workspaces] = workspaces;
+    int64_t rest = transientBytes - workspaces;
     for (exec::Category category :
          {exec::Category::Gradients, exec::Category::Activations, exec::Category::Communication}) {
       int64_t share = std::min(rest, memory::getLargestLiveBytes(shared[category]));
@@ -188,7 +207,7 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
     bytes[exec::Category::Temporaries] += rest;
     Builder builder(&getContext());
     SmallVector<NamedAttribute> entries;
-    for (int64_t i = 0; i <= static_cast<int64_t>(exec::Category::Communication); ++i) {
+    for (int64_t i = 0; i <= static_cast<int64_t>(exec::getMaxEnumValForCategory()); ++i) {
       auto category = static_cast<exec::Category>(i);
       entries.push_back(builder.getNamedAttr(exec::stringifyCategory(category),
                                              builder.getI64IntegerAttr(bytes[category])));
@@ -219,6 +238,9 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
       exec::FillOp::create(builder, last->getLoc(), buffer.getResult(), nan);
     }
   }
+
+  /// By function; see `measureWorkspaces`.
+  llvm::StringMap<int64_t> workspaceOf;
 };
 
 } // namespace

@@ -1,5 +1,4 @@
 // The functions of RuntimeABI.h, handed to the rank's device and communicator.
-#include "core/clock.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "metrics/exposure.h"
@@ -32,11 +31,22 @@ static void runOrEnd(const char *what, Work work) {
   }
 }
 
+template <typename Work>
+static void runTraced(Context &context, TraceEvent event, Work work) {
+  Trace *trace = context.trace;
+  if (trace)
+    event.beginMark = context.device->clock().mark();
+  runOrEnd(event.name, work);
+  if (!trace)
+    return;
+  event.endMark = context.device->clock().mark();
+  trace->add(event);
+}
+
 void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name,
                  void *const *arguments, int64_t extent, int64_t grain) {
-  TraceScope scope(full(context).trace, TraceEvent::Kernel, name);
-  runOrEnd(name, [&] { full(context).device->launch(context, kernel, arguments, extent, grain); });
-  scope.end();
+  runTraced(full(context), {TraceEvent::Kernel, name},
+            [&] { full(context).device->launch(context, kernel, arguments, extent, grain); });
   advanceCommunication(full(context));
 }
 
@@ -51,35 +61,38 @@ void ulsc_fill(ulsc_context *context, void *target, uint32_t value, int32_t elem
 
 void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a, const void *b,
                void *c, void *workspace) {
-  TraceScope scope(full(context).trace, TraceEvent::Gemm, desc->name, desc);
-  runOrEnd(desc->name, [&] { full(context).device->gemm(*desc, a, b, c, workspace); });
-  scope.end();
+  runTraced(full(context), {TraceEvent::Gemm, desc->name, desc},
+            [&] { full(context).device->gemm(*desc, a, b, c, workspace); });
   advanceCommunication(full(context));
 }
 
 void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *desc,
                            void *const *inputs, void *const *outputs, int32_t slot) {
   Context &rank = full(context);
-  double begin = secondsNow();
-  TraceScope scope(rank.trace, TraceEvent::Start, nullptr, desc, slot);
+  int64_t begin = rank.device->clock().mark();
   runOrEnd("collective", [&] { rank.collectives->start(*desc, inputs, outputs, slot); });
-  rank.exposure->addStart(*desc, slot, secondsNow() - begin);
+  int64_t end = rank.device->clock().mark();
+  rank.exposure->addStart(*desc, slot, begin, end);
+  if (rank.trace)
+    rank.trace->add({TraceEvent::Start, nullptr, desc, slot, begin, end});
 }
 
 void ulsc_collective_wait(ulsc_context *context, int32_t slot) {
   Context &rank = full(context);
-  double begin = secondsNow();
-  TraceScope scope(rank.trace, TraceEvent::Wait, nullptr, nullptr, slot);
+  int64_t begin = rank.device->clock().mark();
   runOrEnd("collective", [&] { rank.collectives->wait(slot); });
-  rank.exposure->addWait(slot, secondsNow() - begin);
+  int64_t end = rank.device->clock().mark();
+  rank.exposure->addWait(slot, begin, end);
+  if (rank.trace)
+    rank.trace->add({TraceEvent::Wait, nullptr, nullptr, slot, begin, end});
 }
 
 void ulsc_block_begin(ulsc_context *context, const char *name) {
   if (Trace *trace = full(context).trace)
-    trace->beginBlock(name);
+    trace->beginBlock(name, full(context).device->clock().mark());
 }
 
 void ulsc_block_end(ulsc_context *context) {
   if (Trace *trace = full(context).trace)
-    trace->endBlock();
+    trace->endBlock(full(context).device->clock().mark());
 }

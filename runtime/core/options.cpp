@@ -66,6 +66,9 @@ void addRunOptions(CLI::App &app, Options &options) {
   app.add_option("--dropout", options.dropout, "replaces every dropout rate of the model");
   app.add_option("--dump-gradients", options.gradients,
                  "write each step's gradient slices there (for tests)");
+  app.add_option("--cuda-graph", options.cudaGraph,
+                 "on, off or auto (on without --trace): whether steps are launches of one CUDA "
+                 "graph; of programs compiled with --target cuda");
   app.add_flag("--describe", options.describe, "print the program's manifest and exit");
 }
 
@@ -269,6 +272,7 @@ void checkNumbers(const Options &options) {
       raise("flag '--betas' holds ", beta, ", but both numbers have to lie in [0, 1)");
   checkWord("--lr-schedule", options.schedule, {"constant", "cosine", "linear"});
   checkWord("--weight-decay-on", options.weightDecayOn, {"matrices", "all"});
+  checkWord("--cuda-graph", options.cudaGraph, {"on", "off", "auto"});
 }
 
 void checkOptions(const Options &options, const CLI::App &app, const Manifest &manifest) {
@@ -284,6 +288,13 @@ void checkOptions(const Options &options, const CLI::App &app, const Manifest &m
     if (app.count(flag) && !manifest.hasLossScaling)
       raise("flag '", flag, "' belongs to --dtype f16, but the program was compiled with --dtype ",
             manifest.dtype, "; leave it out");
+  if (app.count("--cuda-graph") && manifest.target != "cuda")
+    raise("flag '--cuda-graph' belongs to --target cuda, but the program was compiled with "
+          "--target ",
+          manifest.target, "; leave it out");
+  if (options.cudaGraph == "on" && !options.trace.empty())
+    raise("flag '--cuda-graph on' and '--trace' exclude each other: kernels of a graph have no "
+          "times of their own; leave one of them out");
   bool onlyExports = options.steps == 0 && !options.exportDirectory.empty();
   if (options.data.empty() && !onlyExports)
     raise(

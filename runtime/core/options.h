@@ -17,6 +17,10 @@ struct Options {
   int threads = 0; // 0: not given
   std::optional<double> dropout;
   bool describe = false;
+  std::string cudaGraph = "auto";
+
+  /// A trace has times of kernels, which those of a graph have not.
+  bool usesCudaGraph() const { return cudaGraph == "on" || (cudaGraph == "auto" && trace.empty()); }
 
   double learningRate = 3e-4, leastLearningRate = 0, weightDecay = 0.1;
   std::vector<double> betas = {0.9, 0.95};

@@ -36,7 +36,8 @@ void Training::createDevice() {
   }
   threadText = concat(choice.threads, " per rank (", choice.origin, ")");
   if (manifest.target == "cuda")
-    device = createCudaDevice(communicator.localRank(), program.kernels, choice.threads);
+    device = createCudaDevice(communicator.localRank(), program.kernels, choice.threads,
+                              options.usesCudaGraph());
   else
     device = createCpuDevice(choice.threads);
 }
@@ -221,10 +222,12 @@ int Training::run() {
     prepareStep();
     double inputSeconds = secondsNow() - begin;
     device->beginStep(control);
-    program.step(&context);
+    if (!device->runStep([&] { program.step(&context); }))
+      exposure.repeatSpans();
     device->endStep(control);
+    exposure.settle(device->clock());
     if (trace)
-      trace->endStep(inputSeconds);
+      trace->endStep(inputSeconds, device->clock());
     checkStep();
     takeLossScale();
     ++step;

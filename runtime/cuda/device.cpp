@@ -3,8 +3,10 @@
 #include "core/error.h"
 #include "cuda/arena_view.h"
 #include "cuda/driver.h"
+#include "cuda/event_clock.h"
 #include "cuda/gemm.h"
 #include "cuda/nccl_collectives.h"
+#include "cuda/step_graph.h"
 #include "device/device.h"
 #include "device/thread_pool.h"
 
@@ -17,10 +19,13 @@ namespace {
 
 class CudaDevice final : public Device {
 public:
-  CudaDevice(int localRank, const char *kernels, int threadCount)
+  CudaDevice(int localRank, const char *kernels, int threadCount, bool usesGraph)
       : driver(localRank), threadCount(threadCount) {
     configureThreads(threadCount);
     driver.check(driver.cuStreamCreate(&stream, cuda::StreamNonBlocking), "cuStreamCreate");
+    eventClock = std::make_unique<EventClock>(driver, stream);
+    if (usesGraph)
+      stepGraph = std::make_unique<StepGraph>(driver, stream, *eventClock);
     loadKernels(kernels);
     void *host = nullptr;
     driver.check(driver.cuMemAllocHost_v2(&host, sizeof(ulsc_control)), "cuMemAllocHost");
@@ -42,6 +47,7 @@ public:
   }
 
   ArenaView &view() override { return *arenaView; }
+  WorkClock &clock() override { return *eventClock; }
 
   char *deviceControl(ulsc_control &) override { return reinterpret_cast<char *>(controlBlock); }
 
@@ -59,6 +65,7 @@ public:
 
   void beginStep(const ulsc_control &control) override {
     arenaView->flush();
+    eventClock->begin();
     *hostControl = control;
     driver.check(
         driver.cuMemcpyHtoDAsync_v2(controlBlock, hostControl, sizeof(ulsc_control), stream),
@@ -71,6 +78,10 @@ public:
         "cuMemcpyDtoHAsync");
     driver.check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
     control = *hostControl;
+  }
+
+  bool runStep(const std::function<void()> &step) override {
+    return stepGraph ? stepGraph->run(step) : Device::runStep(step);
   }
 
   Collectives &collectives(Communicator &communicator) override {
@@ -152,6 +163,8 @@ private:
   cuda::Stream stream = nullptr;
   cuda::Module module = nullptr;
   std::unique_ptr<CudaArenaView> arenaView;
+  std::unique_ptr<EventClock> eventClock;
+  std::unique_ptr<StepGraph> stepGraph;
   std::unique_ptr<NcclCollectives> ncclCollectives;
   ulsc_control *hostControl = nullptr; // pinned
   cuda::DevicePointer controlBlock = 0;
@@ -160,10 +173,11 @@ private:
 
 } // namespace
 
-std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads) {
+std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads,
+                                         bool usesGraph) {
   if (!kernels)
     raise("the program's manifest has target cuda, but the program has no kernels");
-  return std::make_unique<CudaDevice>(localRank, kernels, threads);
+  return std::make_unique<CudaDevice>(localRank, kernels, threads, usesGraph);
 }
 
 } // namespace ulsc::runtime

@@ -118,6 +118,7 @@ enum HostAllocFlags : uint32_t {
 };
 
 enum StreamFlags : uint32_t { StreamDefault = 0, StreamNonBlocking = 1 };
+enum EventRecordFlags : uint32_t { EventRecordDefault = 0, EventRecordExternal = 1 };
 enum EventFlags : uint32_t { EventDefault = 0, EventBlockingSync = 1, EventDisableTiming = 2 };
 enum CaptureMode : uint32_t { CaptureGlobal = 0, CaptureThreadLocal = 1, CaptureRelaxed = 2 };
 enum CaptureStatus : uint32_t { CaptureNone = 0, CaptureActive = 1, CaptureStatusInvalidated = 2 };

@@ -55,6 +55,16 @@
   FUNCTION(cuEventCreate, ::ulsc::cuda::Result, (::ulsc::cuda::Event *event, unsigned flags))      \
   FUNCTION(cuEventDestroy_v2, ::ulsc::cuda::Result, (::ulsc::cuda::Event event))                   \
   FUNCTION(cuEventRecord, ::ulsc::cuda::Result, (::ulsc::cuda::Event event, ::ulsc::cuda::Stream stream)) \
+  FUNCTION(cuEventRecordWithFlags, ::ulsc::cuda::Result,                                           \
+           (::ulsc::cuda::Event event, ::ulsc::cuda::Stream stream, unsigned flags))               \
+  FUNCTION(cuStreamBeginCapture_v2, ::ulsc::cuda::Result,                                          \
+           (::ulsc::cuda::Stream stream, ::ulsc::cuda::CaptureMode mode))                          \
+  FUNCTION(cuStreamEndCapture, ::ulsc::cuda::Result, (::ulsc::cuda::Stream stream, ::ulsc::cuda::Graph *graph)) \
+  FUNCTION(cuGraphInstantiateWithFlags, ::ulsc::cuda::Result,                                      \
+           (::ulsc::cuda::GraphExec *exec, ::ulsc::cuda::Graph graph, unsigned long long flags))   \
+  FUNCTION(cuGraphLaunch, ::ulsc::cuda::Result, (::ulsc::cuda::GraphExec exec, ::ulsc::cuda::Stream stream)) \
+  FUNCTION(cuGraphExecDestroy, ::ulsc::cuda::Result, (::ulsc::cuda::GraphExec exec))               \
+  FUNCTION(cuGraphDestroy, ::ulsc::cuda::Result, (::ulsc::cuda::Graph graph))                      \
   FUNCTION(cuEventSynchronize, ::ulsc::cuda::Result, (::ulsc::cuda::Event event))                  \
   FUNCTION(cuEventElapsedTime, ::ulsc::cuda::Result, (float *ms, ::ulsc::cuda::Event begin, ::ulsc::cuda::Event end)) \
   FUNCTION(cuGetErrorName, ::ulsc::cuda::Result, (::ulsc::cuda::Result result, const char **name)) \

@@ -46,6 +46,7 @@ public:
   }
 
   ArenaView &view() override { return arenaView; }
+  WorkClock &clock() override { return hostClock; }
 
   Collectives &collectives(Communicator &communicator) override {
     return communicator.collectives();
@@ -66,7 +67,7 @@ public:
   // Calls return when their work is done.
   char *deviceControl(ulsc_control &control) override { return reinterpret_cast<char *>(&control); }
   const float *placeScales(const std::vector<float> &scales) override { return scales.data(); }
-  void beginStep(const ulsc_control &) override {}
+  void beginStep(const ulsc_control &) override { hostClock.begin(); }
   void endStep(ulsc_control &) override {}
 
   void copy(void *target, const void *source, int64_t bytes) override {
@@ -89,6 +90,7 @@ private:
 
   int threadCount;
   DirectArenaView arenaView;
+  HostClock hostClock;
   CpuGemm gemmEngine;
 };
 

@@ -4,8 +4,10 @@
 
 #include "comm/communicator.h"
 #include "device/arena_view.h"
+#include "device/work_clock.h"
 #include "ulsc/RuntimeABI.h"
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -30,6 +32,15 @@ public:
   /// when all its work is done.
   virtual void beginStep(const ulsc_control &control) = 0;
   virtual void endStep(ulsc_control &control) = 0;
+  /// Between the two: does what `step` submits. Returns whether `step` was called; a device may
+  /// keep what it submitted, marks of the clock included, and do the same again.
+  virtual bool runStep(const std::function<void()> &step) {
+    step();
+    return true;
+  }
+
+  /// Of the steps' work.
+  virtual WorkClock &clock() = 0;
 
   /// Those of steps on the device's memory. `communicator` is the job's.
   virtual Collectives &collectives(Communicator &communicator) = 0;
@@ -47,8 +58,10 @@ public:
 std::unique_ptr<Device> createCpuDevice(int threads);
 
 /// The CUDA backend on the GPU of this rank of the machine, with the kernels of `kernels`, PTX.
-/// `threads` are the host's, for what happens around the steps.
-std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads);
+/// `threads` are the host's, for what happens around the steps; `usesGraph`: steps are launches of
+/// a CUDA graph.
+std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads,
+                                         bool usesGraph);
 
 } // namespace ulsc::runtime
 

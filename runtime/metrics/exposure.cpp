@@ -22,24 +22,32 @@ void Exposure::beginStep(int64_t number) {
 
 void Exposure::endStep(double seconds) { totals.stepSeconds += seconds; }
 
-void Exposure::add(const Started &collective, double seconds) {
-  kindSeconds[collective.kind] += seconds;
-  if (collective.identifier >= 0)
-    totals.collectives[collective.identifier].seconds += seconds;
-}
-
-void Exposure::addStart(const ulsc_collective_desc &desc, int slot, double seconds) {
+void Exposure::addStart(const ulsc_collective_desc &desc, int slot, int64_t begin, int64_t end) {
   if (desc.kind < 0 || desc.kind >= collectiveKinds)
     return;
   bool isKnown =
       desc.identifier >= 0 && desc.identifier < static_cast<int64_t>(totals.collectives.size());
   slots[slot] = {desc.kind, isKnown ? desc.identifier : -1};
-  if (isKnown)
-    totals.collectives[desc.identifier].calls += 1;
-  add(slots[slot], seconds);
+  spans.push_back({slots[slot], begin, end, /*isStart=*/true});
 }
 
-void Exposure::addWait(int slot, double seconds) { add(slots[slot], seconds); }
+void Exposure::addWait(int slot, int64_t begin, int64_t end) {
+  spans.push_back({slots[slot], begin, end, /*isStart=*/false});
+}
+
+void Exposure::settle(const WorkClock &clock) {
+  for (const Span &span : spans) {
+    double seconds = clock.secondsAt(span.end) - clock.secondsAt(span.begin);
+    kindSeconds[span.collective.kind] += seconds;
+    if (span.collective.identifier < 0)
+      continue;
+    ExposureSamples::Collective &total = totals.collectives[span.collective.identifier];
+    total.seconds += seconds;
+    total.calls += span.isStart;
+  }
+  std::swap(settled, spans);
+  spans.clear();
+}
 
 ExposureSamples Exposure::gather(Communicator &communicator) const {
   ExposureSamples samples{firstStep, lastStep, {totals}};

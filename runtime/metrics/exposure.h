@@ -36,11 +36,16 @@ public:
   /// memory for the first time.
   void beginStep(int64_t number);
   void endStep(double seconds);
-  void addStart(const ulsc_collective_desc &desc, int slot, double seconds);
-  void addWait(int slot, double seconds);
+  /// What lies between two marks of the device's clock is time in which it computed nothing.
+  void addStart(const ulsc_collective_desc &desc, int slot, int64_t begin, int64_t end);
+  void addWait(int slot, int64_t begin, int64_t end);
+  /// Reads the marks, when the step's work is done.
+  void settle(const WorkClock &clock);
+  /// This step did what the last one did, marks included.
+  void repeatSpans() { spans = settled; }
 
   bool hasSteps() const { return begun > 0; }
-  /// Of this step, by kind.
+  /// Of this step, by kind, once settled.
   const std::array<double, collectiveKinds> &secondsByKind() const { return kindSeconds; }
   /// Called by all ranks; the first one gets what all measured, the others what they did.
   ExposureSamples gather(Communicator &communicator) const;
@@ -50,9 +55,14 @@ private:
     int kind = 0;
     int64_t identifier = -1; // -1: not in the manifest
   };
-  void add(const Started &collective, double seconds);
+  struct Span {
+    Started collective;
+    int64_t begin, end; // marks
+    bool isStart;
+  };
 
   std::vector<Started> slots;
+  std::vector<Span> spans, settled; // of this step and of the last one
   std::array<double, collectiveKinds> kindSeconds{};
   ExposureSamples::Rank totals;
   int64_t firstStep = 0, lastStep = 0, begun = 0;

@@ -2,6 +2,7 @@
 
 #include "checkpoint/files.h"
 #include "comm/communicator.h"
+#include "core/clock.h"
 #include "core/context.h"
 #include "core/error.h"
 
@@ -82,32 +83,40 @@ void Trace::beginStep(int64_t number) {
       position -= second;
   }
   stepBegins.push_back(events.size());
-  double now = secondsNow();
-  add({TraceEvent::Step, nullptr, nullptr, number, now, now});
+  TraceEvent event{TraceEvent::Step, nullptr, nullptr, number};
+  event.begin = secondsNow();
+  add(event);
 }
 
-void Trace::endStep(double inputSeconds) {
-  TraceEvent &step = events[stepBegins.back()];
-  step.end = secondsNow();
-  double begin = step.begin;
-  add({TraceEvent::Input, nullptr, nullptr, 0, begin, begin + inputSeconds});
+void Trace::endStep(double inputSeconds, const WorkClock &clock) {
+  size_t first = stepBegins.back();
+  events[first].end = secondsNow();
+  for (size_t i = first + 1; i < events.size(); ++i) {
+    TraceEvent &event = events[i];
+    event.begin = clock.secondsAt(event.beginMark);
+    event.end = clock.secondsAt(event.endMark);
+    // A block comes after what is inside of it.
+    for (size_t inner = event.first; event.kind == TraceEvent::Block && inner < i; ++inner)
+      if (events[inner].kind == TraceEvent::Start || events[inner].kind == TraceEvent::Wait)
+        event.waited += events[inner].end - events[inner].begin;
+  }
+  TraceEvent input{TraceEvent::Input};
+  input.begin = events[first].begin;
+  input.end = input.begin + inputSeconds;
+  add(input);
 }
 
-void Trace::add(const TraceEvent &event) {
-  if (event.kind == TraceEvent::Start || event.kind == TraceEvent::Wait)
-    for (TraceEvent &block : openBlocks)
-      block.waited += event.end - event.begin;
-  events.push_back(event);
+void Trace::beginBlock(const char *name, int64_t mark) {
+  TraceEvent block{TraceEvent::Block, name};
+  block.beginMark = mark;
+  block.first = events.size();
+  openBlocks.push_back(block);
 }
 
-void Trace::beginBlock(const char *name) {
-  openBlocks.push_back({TraceEvent::Block, name, nullptr, 0, secondsNow(), 0});
-}
-
-void Trace::endBlock() {
+void Trace::endBlock(int64_t mark) {
   TraceEvent block = openBlocks.back();
   openBlocks.pop_back();
-  block.end = secondsNow();
+  block.endMark = mark;
   add(block);
 }
 

@@ -2,8 +2,8 @@
 #ifndef ULSC_RUNTIME_METRICS_TRACE_H
 #define ULSC_RUNTIME_METRICS_TRACE_H
 
-#include "core/clock.h"
 #include "core/manifest.h"
+#include "device/work_clock.h"
 #include "ulsc/RuntimeABI.h"
 
 #include <map>
@@ -21,8 +21,11 @@ struct TraceEvent {
   const char *name = nullptr;       // of a block, a kernel or a GEMM
   const void *descriptor = nullptr; // ulsc_gemm_desc or ulsc_collective_desc
   int64_t number = 0;               // a collective's slot, or the step
-  double begin = 0, end = 0;        // seconds of secondsNow
+  /// Of the device's clock; -1 for what the host does between the steps' work.
+  int64_t beginMark = -1, endMark = -1;
+  double begin = 0, end = 0; // seconds of secondsNow; of what has marks known after the step
   double waited = 0; // of a block: seconds in which it started collectives or waited for them
+  size_t first = 0;  // of a block: position of the first event inside
 };
 
 /// The events of this rank's last steps. Constructed and written by all ranks together.
@@ -33,10 +36,11 @@ public:
   Trace(const Manifest &manifest, Communicator &communicator, int64_t steps);
 
   void beginStep(int64_t number);
-  void endStep(double inputSeconds);
-  void add(const TraceEvent &event);
-  void beginBlock(const char *name);
-  void endBlock();
+  /// Reads the step's marks from `clock`.
+  void endStep(double inputSeconds, const WorkClock &clock);
+  void add(const TraceEvent &event) { events.push_back(event); }
+  void beginBlock(const char *name, int64_t mark);
+  void endBlock(int64_t mark);
 
   /// Rank 0 writes the events of all ranks to `path` in Chrome's trace format: a process per rank,
   /// with the step, what it computes and waits for, the collectives under way and the calls of
@@ -56,32 +60,6 @@ private:
   std::vector<TraceEvent> events;
   std::vector<TraceEvent> openBlocks;
   std::vector<size_t> stepBegins; // positions of the kept steps' Step events
-};
-
-/// Records the time between its construction and its end, if there is a trace.
-class TraceScope {
-public:
-  TraceScope(Trace *trace, TraceEvent::Kind kind, const char *name,
-             const void *descriptor = nullptr, int64_t number = 0)
-      : trace(trace), event{kind, name, descriptor, number} {
-    if (trace)
-      event.begin = secondsNow();
-  }
-  ~TraceScope() { end(); }
-  TraceScope(const TraceScope &) = delete;
-  TraceScope &operator=(const TraceScope &) = delete;
-
-  void end() {
-    if (!trace)
-      return;
-    event.end = secondsNow();
-    trace->add(event);
-    trace = nullptr;
-  }
-
-private:
-  Trace *trace;
-  TraceEvent event;
 };
 
 } // namespace ulsc::runtime

@@ -203,6 +203,8 @@ TEST_F(Program, Flags) {
       {{"--steps", "1", "--lr-schedule", "cosin"}, "nearest is 'cosine'"},
       {{"--steps", "1", "--betas", "0.9"}, "needs two"},
       {{"--steps", "1", "--betas", "0.8,0.9"}, "'--betas' belongs to adamw"},
+      {{"--steps", "1", "--cuda-graph", "on"}, "'--cuda-graph' belongs to --target cuda"},
+      {{"--steps", "1", "--cuda-graph", "yes"}, "has to be one of on, off, auto"},
       {{"--steps", "1", "--lr", "fast"}, "flag '--lr' is 'fast', but takes a finite number"},
       {{"--steps", "1.5"}, "flag '--steps' is '1.5', but takes a whole number"},
       {{"--steps", "99999999999999999999"}, "'--steps' is 99999999999999999999, but has to lie in"},

@@ -5,9 +5,9 @@
 //===---------------------------------------------------------------------------------------===//
 //
 // The unmodified programs run on the simulated device, races looked for, its streams, blocks and
-// warps in the order of a seed. Cases are those of the legality matrix (docs/legality.md): by
-// default some that show each choice to what a target sees of it, with two seeds; with
-// ULSC_EXHAUSTIVE=1 those that meet every legal pair, with five.
+// warps in the order of a seed, by turns with steps as graphs and without. Cases are those of the
+// legality matrix (docs/legality.md): by default some that show each choice to what a target sees
+// of it, with two seeds; with ULSC_EXHAUSTIVE=1 those that meet every legal pair, with five.
 //
 //===---------------------------------------------------------------------------------------===//
 
@@ -114,6 +114,7 @@ TEST_P(Cuda, TrainsAsTheCpuDoes) {
     options.environment = {
         {"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()},
         {"ULSC_SIMULATOR_SEED", std::to_string(seed)}};
+    options.flags = {"--cuda-graph", seed % 2 ? "off" : "on"};
     CaseTraining actual = trainCase(command, choices, options);
     expectSameNumbers(choices, actual, expected);
   }

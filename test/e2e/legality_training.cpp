@@ -33,11 +33,11 @@ static Words complete(const Command &command) {
 }
 
 static Words makeProgramFlags(const Case &choices, const fs::path &model, const fs::path &directory,
-                              int steps) {
+                              const TrainingOptions &options) {
   Words flags{"--data",
               model / "tokens.bin",
               "--steps",
-              std::to_string(steps),
+              std::to_string(options.steps),
               "--seed",
               "7",
               "--lr",
@@ -48,6 +48,7 @@ static Words makeProgramFlags(const Case &choices, const fs::path &model, const 
               directory / "gradients"};
   if (usesChoice(choices, "dropout", "on"))
     flags.insert(flags.end(), {"--dropout", "0.1"});
+  flags.insert(flags.end(), options.flags.begin(), options.flags.end());
   return flags;
 }
 
@@ -68,7 +69,7 @@ CaseTraining test::trainCase(const Command &command, const Case &choices,
          preload("ulsc_alloc_shim", {{"ULSC_ALLOC_OUT", directory / "alloc.%r"}}))
       environment.insert(entry);
   training.steps = train(program, command.ranks,
-                         makeProgramFlags(choices, model, directory, options.steps), environment);
+                         makeProgramFlags(choices, model, directory, options), environment);
   training.report = readJson(directory / "report.json");
   training.gradients = readSlices(directory / "gradients", "step-1-");
   for (int rank = 0; options.isWatched && rank < command.ranks; ++rank)

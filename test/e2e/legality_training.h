@@ -17,6 +17,7 @@ struct TrainingOptions {
   int steps = 4;
   std::string target = "cpu";
   bool isWatched = false;       ///< allocations are counted
+  Words flags = {};             ///< of the program, too
   Environment environment = {}; ///< of the ranks
 };
 

@@ -29,8 +29,8 @@ int64_t largestProcess(int64_t peak) { return peak + peak / 20 + (int64_t(200) <
 
 void expectCategoriesToSumUp(const json &row) {
   int64_t sum = 0;
-  for (const char *category :
-       {"parameters", "gradients", "optimizer", "activations", "temporaries", "communication"})
+  for (const char *category : {"parameters", "gradients", "optimizer", "activations", "temporaries",
+                               "communication", "workspaces"})
     sum += row[category].get<int64_t>();
   EXPECT_EQ(sum, row["peak"]);
 }

@@ -117,7 +117,6 @@ const std::vector<LaterFeature> &ulsc::legality::getLaterFeatures() {
       {"expert parallelism", {"--mesh", "dp=2", "--strategy", "ddp+ep"}},
       {"the communication contract", {"--mesh", "dp=2"}, R"("allow": ["all_reduce:dp"])"},
       {"cluster descriptions", {"--mesh", "dp=2", "--cluster", "cluster.json"}},
-      {"GPUs", {"--mesh", "dp=2", "--target", "cuda"}},
   };
   return features;
 }

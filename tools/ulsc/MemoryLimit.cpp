@@ -85,6 +85,7 @@ static constexpr MemoryRow kRows[] = {
                   "devices (a larger tp)"},
     {"optimizer", "divide it over data ranks (--strategy zero1, zero2 or zero3) or the model over "
                   "more devices (a larger tp), or use --optimizer sgd"},
+    {"workspaces", "libraries of the target need them whatever the model; leave them room"},
     {"communication", "divide the model over more devices (a larger tp)"},
     {"activations", "use a smaller --micro-batch, a shorter --seq, a larger tp, or sp beside tp"},
     {"temporaries", "use a smaller --micro-batch, a shorter --seq or a larger tp"},

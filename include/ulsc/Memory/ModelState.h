@@ -86,8 +86,8 @@ RankMemory computeStateMemory(llvm::ArrayRef<ModelTensor> tensors, const StateDt
                               int64_t devices);
 
 /// The planned arena of each distinct rank of a module of the stage `exec`: rows `parameters`,
-/// `gradients`, `optimizer`, `activations`, `temporaries`, `communication`, as docs/report.md
-/// defines them. Empty before that stage.
+/// `gradients`, `optimizer`, `activations`, `temporaries`, `communication`, `workspaces`, as
+/// docs/report.md defines them. Empty before that stage.
 std::vector<RankMemory> readPlan(mlir::ModuleOp module);
 
 /// The attentions of `@forward`, alike ones together (a module with global shapes).

@@ -86,6 +86,7 @@ void runUntil(const std::function<bool()> &isDone);
 // Capture: see graphs.cpp.
 Status captureOperation(Stream &stream, Operation operation);
 Status captureRecord(Stream &stream, Event &event);
+Status captureExternalRecord(Stream &stream, EventHandle event);
 Status captureWait(Stream &stream, Event &event);
 void spoilCapture(Stream &stream);
 

@@ -12,7 +12,8 @@ struct Action {
   QueueItem::Kind kind = QueueItem::Run;
   uint32_t lane = 0;
   Operation operation;
-  int point = -1; ///< For records and waits: which moment of the graph.
+  int point = -1;                 ///< For records and waits: which moment of the graph.
+  EventHandle external = nullptr; ///< For records: an event of the program's own instead.
 };
 
 } // namespace
@@ -91,6 +92,14 @@ Status captureRecord(Stream &stream, Event &event) {
   event.point->captureIndex = capture.points++;
   event.point->captureClock = capture.known[stream.captureLane];
   capture.actions.push_back({QueueItem::Record, stream.captureLane, {}, event.point->captureIndex});
+  return Status::Success;
+}
+
+Status captureExternalRecord(Stream &stream, EventHandle event) {
+  Capture &capture = *stream.capture;
+  if (capture.isSpoilt)
+    return Status::CaptureInvalidated;
+  capture.actions.push_back({QueueItem::Record, stream.captureLane, {}, -1, event});
   return Status::Success;
 }
 
@@ -233,7 +242,9 @@ Status launchGraph(GraphExec &exec, StreamHandle handle) {
   for (const Action &action : exec.graph.actions) {
     StreamHandle lane = action.lane == 0 ? handle : exec.streams[action.lane - 1];
     Status status = Status::Success;
-    if (action.kind == QueueItem::Run) {
+    if (action.external) {
+      status = recordEvent(action.external, lane);
+    } else if (action.kind == QueueItem::Run) {
       status = enqueue(lane, action.operation);
     } else {
       EventHandle event = eventOf(action.point);

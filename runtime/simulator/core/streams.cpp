@@ -189,6 +189,15 @@ Status recordEvent(EventHandle handle, StreamHandle streamHandle) {
   return append(*stream, {QueueItem::Record, {}, event->point, {}});
 }
 
+Status recordExternalEvent(EventHandle handle, StreamHandle streamHandle) {
+  DeviceLock lock(device().mutex);
+  Event *event = resolveEvent(handle);
+  Stream *stream = resolve(streamHandle);
+  if (!event || !stream)
+    return Status::InvalidHandle;
+  return stream->capture ? captureExternalRecord(*stream, handle) : Status::InvalidValue;
+}
+
 Status waitEvent(StreamHandle streamHandle, EventHandle handle) {
   DeviceLock lock(device().mutex);
   Event *event = resolveEvent(handle);

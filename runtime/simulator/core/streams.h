@@ -55,6 +55,8 @@ Status queryStream(StreamHandle stream);
 EventHandle createEvent();
 Status destroyEvent(EventHandle event);
 Status recordEvent(EventHandle event, StreamHandle stream);
+/// Of a captured stream: each launch of the graph records the event itself, as if it were enqueued.
+Status recordExternalEvent(EventHandle event, StreamHandle stream);
 /// Orders the stream after the event's latest record; an event without one orders nothing.
 Status waitEvent(StreamHandle stream, EventHandle event);
 Status queryEvent(EventHandle event);

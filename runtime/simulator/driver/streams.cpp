@@ -84,7 +84,11 @@ ULSC_EXPORT Result cuEventRecord(cuda::Event event, cuda::Stream stream) {
   return resultOf(recordEvent(eventOf(event), streamOf(stream)));
 }
 ULSC_EXPORT Result cuEventRecordWithFlags(cuda::Event event, cuda::Stream stream, unsigned flags) {
-  return flags ? cuda::NotSupported : resultOf(recordEvent(eventOf(event), streamOf(stream)));
+  if (flags > cuda::EventRecordExternal)
+    return cuda::InvalidValue;
+  return resultOf(flags == cuda::EventRecordExternal
+                      ? recordExternalEvent(eventOf(event), streamOf(stream))
+                      : recordEvent(eventOf(event), streamOf(stream)));
 }
 ULSC_EXPORT Result cuEventQuery(cuda::Event event) { return resultOf(queryEvent(eventOf(event))); }
 ULSC_EXPORT Result cuEventSynchronize(cuda::Event event) {

@@ -56,6 +56,38 @@ TEST(Capture, NothingRunsWhileCaptured) {
   }));
 }
 
+TEST(Capture, ExternalEventsAreRecordedByEachLaunch) {
+  expectFine(runWithSeed(0, [] {
+    TwoStreams streams;
+    cuda::Event begin = nullptr, end = nullptr;
+    check(cuEventCreate(&begin, cuda::EventDefault));
+    check(cuEventCreate(&end, cuda::EventDefault));
+    auto measure = [&](float &milliseconds) {
+      return cuEventElapsedTime(&milliseconds, begin, end);
+    };
+    auto record = [&](cuda::Event event) {
+      return cuEventRecordWithFlags(event, streams.first, cuda::EventRecordExternal);
+    };
+    expect(record(begin) == cuda::InvalidValue, "an external record outside of a capture");
+    check(cuStreamBeginCapture_v2(streams.first, cuda::CaptureThreadLocal));
+    check(record(begin));
+    streams.fill(streams.a, 3, streams.first);
+    check(record(end));
+    cuda::Graph graph = nullptr;
+    cuda::GraphExec exec = nullptr;
+    check(cuStreamEndCapture(streams.first, &graph));
+    check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    float milliseconds = -1;
+    expect(measure(milliseconds) == cuda::InvalidHandle, "times of what was only captured");
+    for (int i = 0; i < 2; ++i) {
+      check(cuGraphLaunch(exec, streams.first));
+      check(cuStreamSynchronize(streams.first));
+      check(measure(milliseconds));
+      expect(milliseconds > 0, "a kernel took no time");
+    }
+  }));
+}
+
 TEST(Capture, MissingEventInAGraphIsReportedUnderEverySeed) {
   for (int seed = 0; seed < seeds; ++seed) {
     Outcome outcome = runWithSeed(seed, [] {

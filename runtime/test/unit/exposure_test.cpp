@@ -137,6 +137,15 @@ TEST(Exposure, the_record_names_what_the_report_does) {
   EXPECT_FALSE(row.contains("predicted_exposed_ms"));
 }
 
+namespace {
+/// Whose marks are seconds.
+struct CountingClock final : WorkClock {
+  void begin() override {}
+  int64_t mark() override { return 0; }
+  double secondsAt(int64_t mark) const override { return double(mark); }
+};
+} // namespace
+
 TEST(Exposure, totals_leave_out_the_first_of_several_steps) {
   Manifest manifest = manifestOf(document());
   Exposure exposure(manifest, manifest.stages[0]);
@@ -145,8 +154,9 @@ TEST(Exposure, totals_leave_out_the_first_of_several_steps) {
   EXPECT_FALSE(exposure.hasSteps());
   for (int step = 5; step <= 7; ++step) {
     exposure.beginStep(step);
-    exposure.addStart(desc, 1, 1);
-    exposure.addWait(1, step);
+    exposure.addStart(desc, 1, 10, 11);
+    exposure.addWait(1, 20, 20 + step);
+    exposure.settle(CountingClock());
     EXPECT_EQ(exposure.secondsByKind()[ULSC_ALL_REDUCE], 1 + step);
     exposure.endStep(20);
   }
