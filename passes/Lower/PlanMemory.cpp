@@ -170,9 +170,11 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
 
   /// How many of the live bytes are there only because the function, or what it calls, lends
   /// workspaces: what targets differ in.
-  int64_t measureWorkspaces(ArrayRef<exec::BufferOp> buffers, ArrayRef<memory::Lifetime> lifetimes) {
+  int64_t measureWorkspaces(ArrayRef<exec::BufferOp> buffers,
+                            ArrayRef<memory::Lifetime> lifetimes) {
     SmallVector<memory::Lifetime> others(lifetimes);
-    for (auto [buffer, lifetime] : llvm::zip_equal(buffers, others)) {
+    for (auto [index, lifetime] : llvm::enumerate(others)) {
+      exec::BufferOp buffer = buffers[index];
       if (buffer.getCategory() == exec::Category::Workspaces)
         lifetime.bytes = 0;
       for (Operation *user : buffer->getUsers())

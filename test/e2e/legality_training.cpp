@@ -55,12 +55,13 @@ static Words makeProgramFlags(const Case &choices, const fs::path &model, const 
 CaseTraining test::trainCase(const Command &command, const Case &choices,
                              const TrainingOptions &options) {
   fs::path directory = scratchDirectory("case-" + std::to_string(::getpid()));
-  Words words = complete(command);
+  Command targeted = command;
+  targeted.flags.insert(targeted.flags.end(), {"--target", options.target});
+  Words words = complete(targeted);
   if (words.empty())
     return {};
   fs::path model = words[0];
   words.erase(words.begin());
-  words.insert(words.end(), {"--target", options.target});
   fs::path program = compile(model, words, directory / "report.json");
   CaseTraining training;
   Environment environment = options.environment;

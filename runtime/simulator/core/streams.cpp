@@ -193,9 +193,9 @@ Status recordExternalEvent(EventHandle handle, StreamHandle streamHandle) {
   DeviceLock lock(device().mutex);
   Event *event = resolveEvent(handle);
   Stream *stream = resolve(streamHandle);
-  if (!event || !stream)
+  if (!event || !stream || !stream->capture)
     return Status::InvalidHandle;
-  return stream->capture ? captureExternalRecord(*stream, handle) : Status::InvalidValue;
+  return captureExternalRecord(*stream, handle);
 }
 
 Status waitEvent(StreamHandle streamHandle, EventHandle handle) {

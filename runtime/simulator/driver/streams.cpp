@@ -84,7 +84,7 @@ ULSC_EXPORT Result cuEventRecord(cuda::Event event, cuda::Stream stream) {
   return resultOf(recordEvent(eventOf(event), streamOf(stream)));
 }
 ULSC_EXPORT Result cuEventRecordWithFlags(cuda::Event event, cuda::Stream stream, unsigned flags) {
-  if (flags > cuda::EventRecordExternal)
+  if (flags > cuda::EventRecordExternal || (flags && !isCapturing(streamOf(stream))))
     return cuda::InvalidValue;
   return resultOf(flags == cuda::EventRecordExternal
                       ? recordExternalEvent(eventOf(event), streamOf(stream))

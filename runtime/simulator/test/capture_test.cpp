@@ -63,7 +63,7 @@ TEST(Capture, ExternalEventsAreRecordedByEachLaunch) {
     check(cuEventCreate(&begin, cuda::EventDefault));
     check(cuEventCreate(&end, cuda::EventDefault));
     auto measure = [&](float &milliseconds) {
-      return cuEventElapsedTime(&milliseconds, begin, end);
+      return cuEventElapsedTime_v2(&milliseconds, begin, end);
     };
     auto record = [&](cuda::Event event) {
       return cuEventRecordWithFlags(event, streams.first, cuda::EventRecordExternal);

@@ -35,7 +35,7 @@ uls.block @pass(%x: tensor<64x32xf32>) -> (tensor<64x32xf32>) {
 // The accumulator takes the sum.
 // CHECK-LABEL: exec.function private @onto
 // CHECK-SAME: %[[A:[^:]*]]: memref<6x4xf32>, %[[B:[^:]*]]: memref<6x8xf32>, %[[ACC:[^:]*]]: memref<4x8xf32>)
-// CHECK-NEXT: %[[W:.*]] = exec.buffer temporaries : memref<{{.*}}xi8>
+// CHECK-NEXT: %[[W:.*]] = exec.buffer workspaces : memref<{{.*}}xi8>
 // CHECK-NEXT: exec.gemm "dw" %[[A]], %[[B]] outs(%[[ACC]]) workspace(%[[W]]) {{.*}} accumulate
 // CHECK-NEXT: exec.return
 uls.block @onto(%a: tensor<6x4xf32>, %b: tensor<6x8xf32>, %acc: tensor<4x8xf32> {exec.accumulates = 0 : i64})

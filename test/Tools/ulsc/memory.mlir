@@ -84,6 +84,7 @@
 // EXACT: activations
 // EXACT-NEXT: temporaries
 // EXACT-NEXT: communication
+// EXACT-NEXT: workspaces
 // EXACT-NEXT: peak
 // EXACT-NEXT: padding in these {{ *}}36,864 B
 // EXACT: state in the plan 507,887,616 B, by the formula 507,887,616 B

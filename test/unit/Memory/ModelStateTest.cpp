@@ -90,7 +90,7 @@ TEST(ModelState, a_plan_is_divided_by_axes_and_padding_told) {
   EXPECT_EQ(ranks[0].lastRank, 7);
   EXPECT_EQ(ranks[0].total, 4096);
   const std::vector<Row> &rows = ranks[0].rows;
-  ASSERT_EQ(rows.size(), 6u);
+  ASSERT_EQ(rows.size(), 7u);
   EXPECT_EQ(rows[0].name, "parameters");
   EXPECT_EQ(rows[0].bytes, 256);
   EXPECT_EQ(getPart(rows[0], {"tp"}), 128);
