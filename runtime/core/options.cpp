@@ -66,6 +66,12 @@ void addRunOptions(CLI::App &app, Options &options) {
   app.add_option("--dropout", options.dropout, "replaces every dropout rate of the model");
   app.add_option("--dump-gradients", options.gradients,
                  "write each step's gradient slices there (for tests)");
+  app.add_option("--join-timeout", options.joinTimeout,
+                 "target cuda without MPI: seconds until ranks that have not come count as missing")
+      ->capture_default_str();
+  app.add_option("--collective-timeout", options.collectiveTimeout,
+                 "target cuda: seconds until a collective counts as stuck; 0: never")
+      ->capture_default_str();
   app.add_flag("--describe", options.describe, "print the program's manifest and exit");
 }
 
@@ -134,6 +140,8 @@ void requireNumber(const std::string &flag, const std::string &text) {
     raise("flag '", flag, "' is '", text, "', but takes a finite number, such as 0.1 or 3e-4");
 }
 
+constexpr int64_t mostSeconds = 1000000;
+
 // Checks values before they are converted, in our words.
 void addChecks(CLI::App &app) {
   const int64_t most = std::numeric_limits<int64_t>::max();
@@ -150,6 +158,12 @@ void addChecks(CLI::App &app) {
     check(flag, [=](const std::string &flag, const std::string &text) {
       requireWhole<int64_t>(flag, text, 0, most);
     });
+  check("--join-timeout", [](const std::string &flag, const std::string &text) {
+    requireWhole<int64_t>(flag, text, 1, mostSeconds);
+  });
+  check("--collective-timeout", [](const std::string &flag, const std::string &text) {
+    requireWhole<int64_t>(flag, text, 0, mostSeconds);
+  });
   check("--trace-steps", [](const std::string &flag, const std::string &text) {
     requireWhole<int64_t>(flag, text, 1, 1000);
   });
@@ -284,6 +298,11 @@ void checkOptions(const Options &options, const CLI::App &app, const Manifest &m
     if (app.count(flag) && !manifest.hasLossScaling)
       raise("flag '", flag, "' belongs to --dtype f16, but the program was compiled with --dtype ",
             manifest.dtype, "; leave it out");
+  for (const char *flag : {"--join-timeout", "--collective-timeout"})
+    if (app.count(flag) && manifest.target != "cuda")
+      raise("flag '", flag,
+            "' belongs to --target cuda, but the program was compiled with --target ",
+            manifest.target, ", whose ranks MPI brings together; leave it out");
   bool onlyExports = options.steps == 0 && !options.exportDirectory.empty();
   if (options.data.empty() && !onlyExports)
     raise(

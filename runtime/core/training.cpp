@@ -36,7 +36,8 @@ void Training::createDevice() {
   }
   threadText = concat(choice.threads, " per rank (", choice.origin, ")");
   if (manifest.target == "cuda")
-    device = createCudaDevice(communicator.localRank(), program.kernels, choice.threads);
+    device = createCudaDevice(communicator.localRank(), program.kernels, choice.threads,
+                              static_cast<double>(options.collectiveTimeout));
   else
     device = createCpuDevice(choice.threads);
 }

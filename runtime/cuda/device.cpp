@@ -17,8 +17,8 @@ namespace {
 
 class CudaDevice final : public Device {
 public:
-  CudaDevice(int localRank, const char *kernels, int threadCount)
-      : driver(localRank), threadCount(threadCount) {
+  CudaDevice(int localRank, const char *kernels, int threadCount, double collectiveTimeout)
+      : driver(localRank), threadCount(threadCount), collectiveTimeout(collectiveTimeout) {
     configureThreads(threadCount);
     driver.check(driver.cuStreamCreate(&stream, cuda::StreamNonBlocking), "cuStreamCreate");
     loadKernels(kernels);
@@ -59,6 +59,8 @@ public:
 
   void beginStep(const ulsc_control &control) override {
     arenaView->flush();
+    if (ncclCollectives)
+      ncclCollectives->beginStep(control.step);
     *hostControl = control;
     driver.check(
         driver.cuMemcpyHtoDAsync_v2(controlBlock, hostControl, sizeof(ulsc_control), stream),
@@ -70,12 +72,15 @@ public:
         driver.cuMemcpyDtoHAsync_v2(hostControl, controlBlock, sizeof(ulsc_control), stream),
         "cuMemcpyDtoHAsync");
     driver.check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
+    if (ncclCollectives)
+      ncclCollectives->endStep();
     control = *hostControl;
   }
 
   Collectives &collectives(Communicator &communicator) override {
     if (!ncclCollectives)
-      ncclCollectives = std::make_unique<NcclCollectives>(driver, stream, communicator);
+      ncclCollectives =
+          std::make_unique<NcclCollectives>(driver, stream, communicator, collectiveTimeout);
     return *ncclCollectives;
   }
 
@@ -148,6 +153,7 @@ private:
 
   CudaDriver driver;
   int threadCount;
+  double collectiveTimeout;
   CudaGemm products;
   cuda::Stream stream = nullptr;
   cuda::Module module = nullptr;
@@ -160,10 +166,11 @@ private:
 
 } // namespace
 
-std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads) {
+std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads,
+                                         double collectiveTimeout) {
   if (!kernels)
     raise("the program's manifest has target cuda, but the program has no kernels");
-  return std::make_unique<CudaDevice>(localRank, kernels, threads);
+  return std::make_unique<CudaDevice>(localRank, kernels, threads, collectiveTimeout);
 }
 
 } // namespace ulsc::runtime

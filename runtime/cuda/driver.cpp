@@ -19,7 +19,6 @@ CudaDriver::CudaDriver(int localRank) {
           "; start at most one rank for each GPU");
   cuda::Device device = 0;
   check(cuDeviceGet(&device, localRank % count), "cuDeviceGet");
-  cuda::Context context = nullptr;
   check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
 }

@@ -21,6 +21,9 @@ public:
                         "device (docs/simulator.md)"};
   ULSC_CUDA_DRIVER_FUNCTIONS(ULSC_VENDOR_FUNCTION)
 
+  /// For threads other than the one that made this.
+  void makeCurrent() const { cuCtxSetCurrent(context); }
+
   /// Ends the job with what `operation` failed of.
   void check(cuda::Result result, const char *operation) const;
 
@@ -31,6 +34,7 @@ public:
   }
 
 private:
+  cuda::Context context = nullptr;
   void (*setSource)(const char *) = nullptr;
 };
 

@@ -55,6 +55,7 @@
   FUNCTION(cuEventCreate, ::ulsc::cuda::Result, (::ulsc::cuda::Event *event, unsigned flags))      \
   FUNCTION(cuEventDestroy_v2, ::ulsc::cuda::Result, (::ulsc::cuda::Event event))                   \
   FUNCTION(cuEventRecord, ::ulsc::cuda::Result, (::ulsc::cuda::Event event, ::ulsc::cuda::Stream stream)) \
+  FUNCTION(cuEventQuery, ::ulsc::cuda::Result, (::ulsc::cuda::Event event))                        \
   FUNCTION(cuEventSynchronize, ::ulsc::cuda::Result, (::ulsc::cuda::Event event))                  \
   FUNCTION(cuEventElapsedTime, ::ulsc::cuda::Result, (float *ms, ::ulsc::cuda::Event begin, ::ulsc::cuda::Event end)) \
   FUNCTION(cuGetErrorName, ::ulsc::cuda::Result, (::ulsc::cuda::Result result, const char **name)) \

@@ -47,8 +47,10 @@ public:
 std::unique_ptr<Device> createCpuDevice(int threads);
 
 /// The CUDA backend on the GPU of this rank of the machine, with the kernels of `kernels`, PTX.
-/// `threads` are the host's, for what happens around the steps.
-std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads);
+/// `threads` are the host's, for what happens around the steps. A collective that has not ended for
+/// `collectiveTimeout` seconds ends the job, unless they are 0.
+std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads,
+                                         double collectiveTimeout);
 
 } // namespace ulsc::runtime
 
