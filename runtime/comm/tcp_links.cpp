@@ -213,7 +213,8 @@ void TcpLinks::readFrom(size_t link) {
   ssize_t count = recv(job.links[link].get(), buffer, sizeof(buffer), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return;
-  if (count == 0)
+  // Reset: it had not read all that was sent to it.
+  if (count == 0 || (count < 0 && errno == ECONNRESET))
     lose(link, "has ended: its connection was closed");
   if (count < 0)
     lose(link, concat("is lost: ", std::strerror(errno)));
