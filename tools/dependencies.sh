@@ -8,9 +8,9 @@ packages=(
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools lld-22 libclang-rt-22-dev
   clang-22 clang-format-22
   # The build.
-  cmake ninja-build g++ ccache pkg-config python3
-  # What compiled programs link: GEMMs and ranks.
-  libdnnl-dev libopenmpi-dev openmpi-bin
+  cmake ninja-build g++ ccache pkg-config python3 python3-yaml
+  # What compiled programs link: GEMMs, ranks, and what proves that a rank belongs to a job.
+  libdnnl-dev libopenmpi-dev openmpi-bin libssl-dev
   # Files, command lines, tests, benchmarks.
   nlohmann-json3-dev libcli11-dev libgtest-dev libbenchmark-dev
 )

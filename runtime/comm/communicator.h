@@ -33,12 +33,25 @@ public:
   virtual void send(const void *data, int64_t bytes, int destination) = 0;
   virtual void receive(void *data, int64_t bytes, int source) = 0;
   virtual void broadcast(std::string &text) = 0;
+  /// How a rank tells others how far it is, and what each says, empty for who does not within
+  /// `seconds`. Other threads may ask and tell. Where ranks can't, there are no answers.
+  virtual void setTeller(std::function<std::string()>) {}
+  virtual std::vector<std::string> askAll(double) { return {}; }
   /// Ends in order; nothing may be called after it.
   virtual void finish() = 0;
 };
 
-/// Joins the job that a launcher started, or makes one of a single rank.
+struct JoinOptions;
+struct Launch;
+
+/// Joins the job that an MPI launcher started, or makes one of a single rank.
 std::unique_ptr<Communicator> createMpiCommunicator(int *argc, char ***argv);
+
+/// Joins the job of another launcher, whose ranks meet at rank 0 (comm/join.h), or makes one of a
+/// single rank. It has no collectives: a device brings its own. Throws an Error where the ranks
+/// don't come together.
+std::unique_ptr<Communicator> createTcpCommunicator(const Launch &launch,
+                                                    const JoinOptions &options);
 
 /// Runs `work` on all ranks; if it throws on any, throws on all. The lowest failing rank keeps its
 /// message, the others throw an Error without one, so that each problem is printed once.

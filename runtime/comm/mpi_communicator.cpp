@@ -9,7 +9,7 @@ namespace ulsc::runtime {
 
 namespace {
 
-void abortAll(int exitCode) { MPI_Abort(MPI_COMM_WORLD, exitCode); }
+void abortAll(int exitCode, const std::string &) { MPI_Abort(MPI_COMM_WORLD, exitCode); }
 
 class MpiCommunicator final : public Communicator, public Collectives {
 public:

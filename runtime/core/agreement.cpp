@@ -18,7 +18,7 @@ Json given(const std::string &place) { return place.empty() ? "not given" : "giv
 Json textOr(const std::string &text) { return text.empty() ? "not given" : text; }
 
 /// The flags that all ranks must have alike, as they hold: a default and the same value given are
-/// one. Not here: --threads, and --metrics, which only rank 0 looks at.
+/// one. Not here: --threads, time-outs, and --metrics, which only rank 0 looks at.
 Json describeFlags(const Options &options) {
   return {{"--steps", options.steps},
           {"--seed", options.seed},
@@ -103,7 +103,8 @@ std::string withoutQuotes(const std::string &text) {
     if (const Json &here = flag.value(), &there = first["flags"][flag.key()]; here != there)
       raise("flag '", flag.key(), "' is ", withoutQuotes(shorten(dump(here))), " here and ",
             withoutQuotes(shorten(dump(there))),
-            " on rank 0; start all ranks with the same flags (only --threads, --metrics and the "
+            " on rank 0; start all ranks with the same flags (only --threads, --metrics, time-outs "
+            "and the "
             "places of files may differ)");
   raise("this rank was not started as rank 0 was; start all ranks with one program and the same "
         "flags");

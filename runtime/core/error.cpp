@@ -28,7 +28,7 @@ void endJob(const std::string &operation, const std::string &message) {
                message.c_str());
   std::fflush(stderr);
   if (abortFunction)
-    abortFunction(1);
+    abortFunction(1, operation + ": " + message);
   std::_Exit(1);
 }
 

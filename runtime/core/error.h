@@ -29,9 +29,9 @@ template <typename... Parts>
   throw Error(concat(parts...));
 }
 
-/// How a rank that can't go on ends all ranks. The communication backend sets it; before that it
-/// exits.
-using AbortFunction = void (*)(int exitCode);
+/// How a rank that can't go on ends all ranks, which may be told the reason. The communication
+/// backend sets it; before that the rank exits.
+using AbortFunction = void (*)(int exitCode, const std::string &reason);
 void setAbort(AbortFunction abort);
 
 /// The rank named in messages of this process.

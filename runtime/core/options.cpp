@@ -69,6 +69,12 @@ void addRunOptions(CLI::App &app, Options &options) {
   app.add_option("--cuda-graph", options.cudaGraph,
                  "on, off or auto (on without --trace): whether steps are launches of one CUDA "
                  "graph; of programs compiled with --target cuda");
+  app.add_option("--join-timeout", options.joinTimeout,
+                 "target cuda without MPI: seconds until ranks that have not come count as missing")
+      ->capture_default_str();
+  app.add_option("--collective-timeout", options.collectiveTimeout,
+                 "target cuda: seconds until a collective counts as stuck; 0: never")
+      ->capture_default_str();
   app.add_flag("--describe", options.describe, "print the program's manifest and exit");
 }
 
@@ -137,6 +143,8 @@ void requireNumber(const std::string &flag, const std::string &text) {
     raise("flag '", flag, "' is '", text, "', but takes a finite number, such as 0.1 or 3e-4");
 }
 
+constexpr int64_t mostSeconds = 1000000;
+
 // Checks values before they are converted, in our words.
 void addChecks(CLI::App &app) {
   const int64_t most = std::numeric_limits<int64_t>::max();
@@ -153,6 +161,12 @@ void addChecks(CLI::App &app) {
     check(flag, [=](const std::string &flag, const std::string &text) {
       requireWhole<int64_t>(flag, text, 0, most);
     });
+  check("--join-timeout", [](const std::string &flag, const std::string &text) {
+    requireWhole<int64_t>(flag, text, 1, mostSeconds);
+  });
+  check("--collective-timeout", [](const std::string &flag, const std::string &text) {
+    requireWhole<int64_t>(flag, text, 0, mostSeconds);
+  });
   check("--trace-steps", [](const std::string &flag, const std::string &text) {
     requireWhole<int64_t>(flag, text, 1, 1000);
   });
@@ -295,6 +309,11 @@ void checkOptions(const Options &options, const CLI::App &app, const Manifest &m
   if (options.cudaGraph == "on" && !options.trace.empty())
     raise("flag '--cuda-graph on' and '--trace' exclude each other: kernels of a graph have no "
           "times of their own; leave one of them out");
+  for (const char *flag : {"--join-timeout", "--collective-timeout"})
+    if (app.count(flag) && manifest.target != "cuda")
+      raise("flag '", flag,
+            "' belongs to --target cuda, but the program was compiled with --target ",
+            manifest.target, ", whose ranks MPI brings together; leave it out");
   bool onlyExports = options.steps == 0 && !options.exportDirectory.empty();
   if (options.data.empty() && !onlyExports)
     raise(

@@ -17,6 +17,9 @@ struct Options {
   int threads = 0; // 0: not given
   std::optional<double> dropout;
   bool describe = false;
+  /// Seconds until a rank that has not joined counts as missing, and until a collective counts as
+  /// stuck; 0: never.
+  int64_t joinTimeout = 600, collectiveTimeout = 600;
   std::string cudaGraph = "auto";
 
   /// A trace has times of kernels, which those of a graph have not.

@@ -1,5 +1,7 @@
 // From the command line to the exit code.
 #include "comm/communicator.h"
+#include "comm/job_secret.h"
+#include "comm/join.h"
 #include "core/agreement.h"
 #include "core/error.h"
 #include "core/training.h"
@@ -12,9 +14,13 @@ namespace ulsc::runtime {
 
 namespace {
 
-// Before MPI is up, the launcher's environment tells which rank prints.
+// Before ranks know each other, the launcher's environment tells which one prints: the nearest
+// launcher's, where one was started by another.
 bool isLaterRank() {
-  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"})
+  std::vector<const char *> names = {"RANK", "SLURM_PROCID"};
+  if (isMpiLaunch())
+    names = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"};
+  for (const char *name : names)
     if (const char *value = std::getenv(name))
       return std::string(value) != "0";
   return false;
@@ -28,10 +34,35 @@ void checkRanks(const Manifest &manifest, const Communicator &communicator) {
           " processes, but the ranks of this program find each "
           "other through MPI; run 'mpirun -np ",
           wanted, " PROGRAM ...'");
-  if (wanted != found)
-    raise("the program was compiled for mesh ", manifest.mesh.text(), ", that is ", wanted,
-          wanted == 1 ? " rank" : " ranks", ", but was started with ", found, "; run 'mpirun -np ",
-          wanted, " PROGRAM ...', or compile it for this number");
+  if (wanted == found)
+    return;
+  const char *others = manifest.target == "cuda"
+                           ? " (torchrun --no-python and srun work, too: docs/program.md)"
+                           : "";
+  raise("the program was compiled for mesh ", manifest.mesh.text(), ", that is ", wanted,
+        wanted == 1 ? " rank" : " ranks", ", but was started with ", found, "; run 'mpirun -np ",
+        wanted, " PROGRAM ...'", others, ", or compile it for this number");
+}
+
+// Data of the cpu travels through MPI. NCCL has ways of its own, and asks only that ranks find each
+// other.
+std::unique_ptr<Communicator> createCommunicator(const Manifest &manifest, const Program &program,
+                                                 const Options &options, int *argc, char ***argv) {
+  if (manifest.target != "cuda" || isMpiLaunch())
+    return createMpiCommunicator(argc, argv);
+  std::optional<Launch> launch = readLaunch();
+  const char *tasks = std::getenv("SLURM_NTASKS"), *process = std::getenv("SLURM_PROCID");
+  if (!launch && tasks && process && std::atoi(tasks) > 1 && manifest.mesh.ranks() > 1)
+    raise("srun started ", tasks,
+          " processes without PMIx, and the environment does not say where rank 0 is; set "
+          "MASTER_ADDR to the first machine's name and MASTER_PORT to a free port there, as "
+          "examples/clusters/slurm does");
+  JoinOptions join;
+  join.program = {hexOf(digestOf(program.manifest)),
+                  manifest.modelName + " on mesh " + manifest.mesh.text()};
+  join.secret = readJobSecret();
+  join.timeoutSeconds = static_cast<double>(options.joinTimeout);
+  return createTcpCommunicator(launch.value_or(Launch()), join);
 }
 
 // What was printed may wait in a buffer: only writing it out tells that the disk is full.
@@ -48,13 +79,14 @@ int flushOutput(int exitCode) {
   return exitCode ? exitCode : 1;
 }
 
-int finishWith(Communicator &communicator, const Error &error) {
+int finishWith(Communicator *communicator, const Error &error) {
   std::string message = error.what();
   if (!message.empty()) {
     std::fflush(stdout);
     std::fprintf(stderr, "error: %s%s\n", messagePrefix().c_str(), message.c_str());
   }
-  communicator.finish();
+  if (communicator)
+    communicator->finish();
   return 1;
 }
 
@@ -77,15 +109,16 @@ int runProgram(int argc, char **argv, const Program &program) {
       std::cout << manifest.document.dump(2) << std::endl;
     return flushOutput(0);
   }
-  std::unique_ptr<Communicator> communicator = createMpiCommunicator(&argc, &argv);
+  std::unique_ptr<Communicator> communicator;
   try {
+    communicator = createCommunicator(manifest, program, *options, &argc, &argv);
     onAllRanks(*communicator, [&] { checkRanks(manifest, *communicator); });
     checkAgreement(manifest, *options, *communicator);
     Training training(manifest, program, *options, *communicator);
     training.prepare();
     exitCode = training.run();
   } catch (const Error &error) {
-    return finishWith(*communicator, error);
+    return finishWith(communicator.get(), error);
   } catch (const std::exception &error) {
     endJob("program", error.what());
   }

@@ -36,8 +36,9 @@ void Training::createDevice() {
   }
   threadText = concat(choice.threads, " per rank (", choice.origin, ")");
   if (manifest.target == "cuda")
-    device = createCudaDevice(communicator.localRank(), program.kernels, choice.threads,
-                              options.usesCudaGraph());
+    device =
+        createCudaDevice(communicator.localRank(), program.kernels, choice.threads,
+                         static_cast<double>(options.collectiveTimeout), options.usesCudaGraph());
   else
     device = createCpuDevice(choice.threads);
 }

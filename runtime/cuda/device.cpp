@@ -19,13 +19,14 @@ namespace {
 
 class CudaDevice final : public Device {
 public:
-  CudaDevice(int localRank, const char *kernels, int threadCount, bool usesGraph)
-      : driver(localRank), threadCount(threadCount) {
+  CudaDevice(int localRank, const char *kernels, int threadCount, double collectiveTimeout,
+             bool usesGraph)
+      : driver(localRank), threadCount(threadCount), collectiveTimeout(collectiveTimeout) {
     configureThreads(threadCount);
     driver.check(driver.cuStreamCreate(&stream, cuda::StreamNonBlocking), "cuStreamCreate");
     eventClock = std::make_unique<EventClock>(driver, stream);
     if (usesGraph)
-      stepGraph = std::make_unique<StepGraph>(driver, stream, *eventClock);
+      stepGraph = std::make_unique<StepGraph>(driver, stream);
     loadKernels(kernels);
     void *host = nullptr;
     driver.check(driver.cuMemAllocHost_v2(&host, sizeof(ulsc_control)), "cuMemAllocHost");
@@ -66,6 +67,8 @@ public:
   void beginStep(const ulsc_control &control) override {
     arenaView->flush();
     eventClock->begin();
+    if (ncclCollectives)
+      ncclCollectives->beginStep(control.step);
     *hostControl = control;
     driver.check(
         driver.cuMemcpyHtoDAsync_v2(controlBlock, hostControl, sizeof(ulsc_control), stream),
@@ -77,16 +80,23 @@ public:
         driver.cuMemcpyDtoHAsync_v2(hostControl, controlBlock, sizeof(ulsc_control), stream),
         "cuMemcpyDtoHAsync");
     driver.check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
+    if (ncclCollectives)
+      ncclCollectives->endStep();
     control = *hostControl;
   }
 
   bool runStep(const std::function<void()> &step) override {
-    return stepGraph ? stepGraph->run(step) : Device::runStep(step);
+    if (!stepGraph)
+      return Device::runStep(step);
+    if (stepGraph->isReady() && ncclCollectives)
+      ncclCollectives->repeatStep(eventClock->beginning());
+    return stepGraph->run(step);
   }
 
   Collectives &collectives(Communicator &communicator) override {
     if (!ncclCollectives)
-      ncclCollectives = std::make_unique<NcclCollectives>(driver, stream, communicator);
+      ncclCollectives =
+          std::make_unique<NcclCollectives>(driver, stream, communicator, collectiveTimeout);
     return *ncclCollectives;
   }
 
@@ -159,6 +169,7 @@ private:
 
   CudaDriver driver;
   int threadCount;
+  double collectiveTimeout;
   CudaGemm products;
   cuda::Stream stream = nullptr;
   cuda::Module module = nullptr;
@@ -174,10 +185,10 @@ private:
 } // namespace
 
 std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads,
-                                         bool usesGraph) {
+                                         double collectiveTimeout, bool usesGraph) {
   if (!kernels)
     raise("the program's manifest has target cuda, but the program has no kernels");
-  return std::make_unique<CudaDevice>(localRank, kernels, threads, usesGraph);
+  return std::make_unique<CudaDevice>(localRank, kernels, threads, collectiveTimeout, usesGraph);
 }
 
 } // namespace ulsc::runtime

@@ -19,9 +19,14 @@ CudaDriver::CudaDriver(int localRank) {
           "; start at most one rank for each GPU");
   cuda::Device device = 0;
   check(cuDeviceGet(&device, localRank % count), "cuDeviceGet");
-  cuda::Context context = nullptr;
   check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+}
+
+void CudaDriver::recordForHost(cuda::Event event, cuda::Stream stream) const {
+  check(isCapturing ? cuEventRecordWithFlags(event, stream, cuda::EventRecordExternal)
+                    : cuEventRecord(event, stream),
+        "cuEventRecord");
 }
 
 void CudaDriver::check(cuda::Result result, const char *operation) const {

@@ -21,8 +21,16 @@ public:
                         "device (docs/simulator.md)"};
   ULSC_CUDA_DRIVER_FUNCTIONS(ULSC_VENDOR_FUNCTION)
 
+  /// For threads other than the one that made this.
+  void makeCurrent() const { cuCtxSetCurrent(context); }
+
   /// Ends the job with what `operation` failed of.
   void check(cuda::Result result, const char *operation) const;
+
+  /// Records an event that the host asks about. While a step is captured, it becomes a part of the
+  /// graph that each launch records anew; no stream can wait for it.
+  void recordForHost(cuda::Event event, cuda::Stream stream) const;
+  bool isCapturing = false;
 
   /// What the simulated device wants to know about what is enqueued next; does nothing on others.
   void announce(const char *source) const {
@@ -31,6 +39,7 @@ public:
   }
 
 private:
+  cuda::Context context = nullptr;
   void (*setSource)(const char *) = nullptr;
 };
 

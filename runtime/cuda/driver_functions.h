@@ -65,6 +65,7 @@
   FUNCTION(cuGraphLaunch, ::ulsc::cuda::Result, (::ulsc::cuda::GraphExec exec, ::ulsc::cuda::Stream stream)) \
   FUNCTION(cuGraphExecDestroy, ::ulsc::cuda::Result, (::ulsc::cuda::GraphExec exec))               \
   FUNCTION(cuGraphDestroy, ::ulsc::cuda::Result, (::ulsc::cuda::Graph graph))                      \
+  FUNCTION(cuEventQuery, ::ulsc::cuda::Result, (::ulsc::cuda::Event event))                        \
   FUNCTION(cuEventSynchronize, ::ulsc::cuda::Result, (::ulsc::cuda::Event event))                  \
   FUNCTION(cuEventElapsedTime, ::ulsc::cuda::Result, (float *ms, ::ulsc::cuda::Event begin, ::ulsc::cuda::Event end)) \
   FUNCTION(cuGetErrorName, ::ulsc::cuda::Result, (::ulsc::cuda::Result result, const char **name)) \

@@ -19,10 +19,7 @@ int64_t EventClock::mark() {
     driver.check(driver.cuEventCreate(&event, cuda::EventDefault), "cuEventCreate");
     events.push_back(event);
   }
-  driver.check(isCapturing
-                   ? driver.cuEventRecordWithFlags(events[used], stream, cuda::EventRecordExternal)
-                   : driver.cuEventRecord(events[used], stream),
-               "cuEventRecord");
+  driver.recordForHost(events[used], stream);
   return static_cast<int64_t>(used++);
 }
 

@@ -15,9 +15,8 @@ public:
   void begin() override;
   int64_t mark() override;
   double secondsAt(int64_t mark) const override;
-
-  /// While it is true, marks become part of the graph under capture, whose launches place them.
-  bool isCapturing = false;
+  /// The mark of `begin`.
+  cuda::Event beginning() const { return events.front(); }
 
 private:
   const CudaDriver &driver;

@@ -2,24 +2,13 @@
 
 #include "core/error.h"
 #include "core/numeric.h"
+#include "cuda/nccl_library.h"
 
 #include <set>
 
 namespace ulsc::runtime {
 
 using namespace nccl;
-
-struct NcclCollectives::Library {
-  VendorLibrary library{
-      libraryName, "ranks on GPUs talk through NCCL: install libnccl2 or nvidia-nccl-cu13, its "
-                   "folder has to be in LD_LIBRARY_PATH"};
-  ULSC_NCCL_FUNCTIONS(ULSC_VENDOR_FUNCTION)
-
-  void check(Result result, const std::string &operation, Comm comm = nullptr) const {
-    if (result != Success)
-      endJob(operation, concat(ncclGetErrorString(result), ": ", ncclGetLastError(comm)));
-  }
-};
 
 namespace {
 
@@ -40,12 +29,15 @@ nccl::DataType typeOf(int32_t dtype) {
 
 } // namespace
 
-NcclCollectives::NcclCollectives(const CudaDriver &driver, cuda::Stream compute, Communicator &host)
-    : driver(driver), compute(compute), host(host) {}
+NcclCollectives::NcclCollectives(const CudaDriver &driver, cuda::Stream compute, Communicator &host,
+                                 double timeoutSeconds)
+    : driver(driver), compute(compute), host(host), timeoutSeconds(timeoutSeconds), log(driver) {}
 
 NcclCollectives::~NcclCollectives() {
+  host.setTeller(nullptr);
+  watch.reset();
   for (Slot &slot : slots) {
-    driver.cuEventDestroy_v2(slot.started);
+    driver.cuEventDestroy_v2(slot.ready);
     driver.cuEventDestroy_v2(slot.done);
   }
   for (auto &[pair, channel] : messages)
@@ -73,17 +65,18 @@ NcclCollectives::Channel NcclCollectives::split(int color, int key) {
   return channel;
 }
 
-void NcclCollectives::createGroups(const Manifest &manifest, char *) {
-  for (const CollectiveInfo &info : manifest.collectives)
-    names.push_back(info.source.empty() ? info.kind : info.kind + " of " + info.source);
-  Shape coordinates = manifest.mesh.coordinates(host.rank());
-  slots.resize(manifest.stageOf(coordinates).collectiveSlots);
+void NcclCollectives::createGroups(const Manifest &program, char *) {
+  manifest = &program;
+  Shape coordinates = manifest->mesh.coordinates(host.rank());
+  slots.resize(manifest->stageOf(coordinates).collectiveSlots);
   for (Slot &slot : slots)
-    for (cuda::Event *event : {&slot.started, &slot.done})
+    for (cuda::Event *event : {&slot.ready, &slot.done})
       driver.check(driver.cuEventCreate(event, cuda::EventDisableTiming), "cuEventCreate");
   if (host.ranks() == 1)
     return;
   library = std::make_unique<Library>();
+  startWatch();
+  watch->beginOther("joining the job's GPUs");
   std::string id(sizeof(UniqueId), '\0');
   if (host.rank() == 0)
     library->check(library->ncclGetUniqueId(reinterpret_cast<UniqueId *>(id.data())),
@@ -92,12 +85,23 @@ void NcclCollectives::createGroups(const Manifest &manifest, char *) {
   library->check(library->ncclCommInitRank(&world, host.ranks(),
                                            *reinterpret_cast<UniqueId *>(id.data()), host.rank()),
                  "joining the job's GPUs");
-  for (size_t group = 0; group < manifest.groups.size(); ++group) {
-    const std::vector<std::string> &axes = manifest.groups[group];
-    groups.push_back(split(static_cast<int>(manifest.mesh.firstInGroup(axes, host.rank())),
-                           static_cast<int>(manifest.mesh.indexOver(axes, coordinates))));
-    createMessages(manifest, coordinates, static_cast<int>(group));
+  for (size_t group = 0; group < manifest->groups.size(); ++group) {
+    const std::vector<std::string> &axes = manifest->groups[group];
+    groups.push_back(split(static_cast<int>(manifest->mesh.firstInGroup(axes, host.rank())),
+                           static_cast<int>(manifest->mesh.indexOver(axes, coordinates))));
+    groups.back().name = concat(group);
+    groups.back().members = membersOf(axes);
+    createMessages(*manifest, coordinates, static_cast<int>(group));
   }
+  watch->end();
+}
+
+std::vector<int> NcclCollectives::membersOf(const std::vector<std::string> &axes) const {
+  std::vector<int> members;
+  for (int rank = 0; rank < host.ranks(); ++rank)
+    if (manifest->mesh.firstInGroup(axes, rank) == manifest->mesh.firstInGroup(axes, host.rank()))
+      members.push_back(rank);
+  return members;
 }
 
 /// All ranks read the same pairs from the manifest, in one order.
@@ -114,8 +118,14 @@ void NcclCollectives::createMessages(const Manifest &manifest, const Shape &coor
   for (auto [from, to] : pairs) {
     bool isOneOf = position == from || position == to;
     Channel channel = split(isOneOf ? color : -1, position == from ? 0 : 1);
-    if (isOneOf)
-      messages[{group, from, to}] = channel;
+    if (!isOneOf)
+      continue;
+    channel.name = concat(group, ": ", from, " to ", to);
+    for (int rank : groups.back().members)
+      if (int64_t other = manifest.mesh.indexOver(axes, manifest.mesh.coordinates(rank));
+          other == from || other == to)
+        channel.members.push_back(rank);
+    messages[{group, from, to}] = channel;
   }
 }
 
@@ -123,9 +133,22 @@ void NcclCollectives::createMessages(const Manifest &manifest, const Shape &coor
 // Steps
 //===---------------------------------------------------------------------------------------===//
 
-std::string NcclCollectives::nameOf(const ulsc_collective_desc &desc) const {
-  bool hasName = desc.identifier >= 0 && desc.identifier < static_cast<int64_t>(names.size());
-  return hasName ? names[desc.identifier] : concat("collective ", desc.identifier);
+std::string NcclCollectives::nameOf(int64_t identifier) const {
+  if (identifier < 0 || identifier >= static_cast<int64_t>(manifest->collectives.size()))
+    return concat("collective ", identifier);
+  const CollectiveInfo &info = manifest->collectives[identifier];
+  return info.source.empty() ? info.kind : info.kind + " of " + info.source;
+}
+
+void NcclCollectives::beginStep(int64_t step) {
+  log.beginStep(step);
+  if (watch)
+    watch->beginStep();
+}
+
+void NcclCollectives::endStep() {
+  if (watch)
+    watch->end();
 }
 
 NcclCollectives::Channel &NcclCollectives::channelOf(const ulsc_collective_desc &desc,
@@ -145,7 +168,7 @@ NcclCollectives::Channel &NcclCollectives::channelOf(const ulsc_collective_desc 
 
 void NcclCollectives::start(const ulsc_collective_desc &desc, void *const *inputs,
                             void *const *outputs, int number) {
-  std::string name = nameOf(desc);
+  std::string name = nameOf(desc.identifier);
   if (number < 0 || number >= static_cast<int>(slots.size()))
     endJob(name, concat("slot ", number, " is not in the manifest"));
   Slot &slot = slots[number];
@@ -160,19 +183,22 @@ void NcclCollectives::start(const ulsc_collective_desc &desc, void *const *input
                                                  desc.elements[i] * dtypeSize(desc.dtypes[i]),
                                                  compute),
                      "cuMemcpyDtoDAsync");
-    driver.check(driver.cuEventRecord(slot.done, compute), "cuEventRecord");
     return;
   }
   Channel &channel = channelOf(desc, name);
+  const StartedCollective &logged = log.at(log.add(desc.identifier, channel.name));
   driver.announce(name.c_str());
-  driver.check(driver.cuEventRecord(slot.started, compute), "cuEventRecord");
-  driver.check(driver.cuStreamWaitEvent(channel.stream, slot.started, 0), "cuStreamWaitEvent");
+  driver.recordForHost(logged.ready, compute);
+  driver.check(driver.cuEventRecord(slot.ready, compute), "cuEventRecord");
+  driver.check(driver.cuStreamWaitEvent(channel.stream, slot.ready, 0), "cuStreamWaitEvent");
   library->check(library->ncclGroupStart(), name);
   for (int i = 0; i < desc.operands; ++i)
     enqueue(desc, channel, inputs ? inputs[i] : nullptr, outputs ? outputs[i] : nullptr,
             desc.elements[i], desc.dtypes[i]);
   library->check(library->ncclGroupEnd(), name, channel.comm);
+  driver.recordForHost(logged.done, channel.stream);
   driver.check(driver.cuEventRecord(slot.done, channel.stream), "cuEventRecord");
+  log.publish();
 }
 
 void NcclCollectives::enqueue(const ulsc_collective_desc &desc, const Channel &channel,
@@ -204,7 +230,7 @@ void NcclCollectives::enqueue(const ulsc_collective_desc &desc, const Channel &c
     return exchange(desc, channel, static_cast<const char *>(input), static_cast<char *>(output),
                     elements, dtype);
   }
-  library->check(result, nameOf(desc), channel.comm);
+  library->check(result, nameOf(desc.identifier), channel.comm);
 }
 
 /// All-to-all and permutations are messages of one group of calls.
@@ -214,12 +240,12 @@ void NcclCollectives::exchange(const ulsc_collective_desc &desc, const Channel &
   auto send = [&](const char *from, int64_t count, int peer) {
     library->check(library->ncclSend(from, static_cast<size_t>(count), type, peer, channel.comm,
                                      channel.stream),
-                   nameOf(desc), channel.comm);
+                   nameOf(desc.identifier), channel.comm);
   };
   auto receive = [&](char *to, int64_t count, int peer) {
     library->check(
         library->ncclRecv(to, static_cast<size_t>(count), type, peer, channel.comm, channel.stream),
-        nameOf(desc), channel.comm);
+        nameOf(desc.identifier), channel.comm);
   };
   if (desc.kind == ULSC_ALL_TO_ALL) {
     int64_t block = elements / channel.ranks;
@@ -238,7 +264,8 @@ void NcclCollectives::exchange(const ulsc_collective_desc &desc, const Channel &
 void NcclCollectives::wait(int number) {
   if (number < 0 || number >= static_cast<int>(slots.size()))
     endJob("collective_wait", concat("slot ", number, " is not in the manifest"));
-  driver.check(driver.cuStreamWaitEvent(compute, slots[number].done, 0), "cuStreamWaitEvent");
+  if (host.ranks() > 1) // a lone rank's are done in their start
+    driver.check(driver.cuStreamWaitEvent(compute, slots[number].done, 0), "cuStreamWaitEvent");
   slots[number].isBusy = false;
 }
 

@@ -10,7 +10,7 @@ StepGraph::~StepGraph() {
 }
 
 bool StepGraph::run(const std::function<void()> &step) {
-  bool isLaunchAlone = exec;
+  bool isLaunchAlone = isReady();
   if (!isWarm)
     step();
   else if (!exec)
@@ -26,9 +26,9 @@ void StepGraph::capture(const std::function<void()> &step) {
   cuda::Graph graph = nullptr;
   // Other threads of the process may go on with what a capture forbids.
   driver.check(driver.cuStreamBeginCapture_v2(stream, cuda::CaptureThreadLocal), what);
-  clock.isCapturing = true;
+  driver.isCapturing = true;
   step();
-  clock.isCapturing = false;
+  driver.isCapturing = false;
   driver.check(driver.cuStreamEndCapture(stream, &graph), what);
   driver.check(driver.cuGraphInstantiateWithFlags(&exec, graph, 0), what);
   driver.check(driver.cuGraphDestroy(graph), what);

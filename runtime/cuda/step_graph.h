@@ -3,7 +3,7 @@
 #ifndef ULSC_RUNTIME_CUDA_STEP_GRAPH_H
 #define ULSC_RUNTIME_CUDA_STEP_GRAPH_H
 
-#include "cuda/event_clock.h"
+#include "cuda/driver.h"
 
 #include <functional>
 
@@ -11,21 +11,21 @@ namespace ulsc::runtime {
 
 class StepGraph {
 public:
-  StepGraph(const CudaDriver &driver, cuda::Stream stream, EventClock &clock)
-      : driver(driver), stream(stream), clock(clock) {}
+  StepGraph(CudaDriver &driver, cuda::Stream stream) : driver(driver), stream(stream) {}
   ~StepGraph();
 
   /// The first step is submitted as it is: in it kernels are looked up, algorithms chosen and
   /// connections made. The second is captured and launched, the others are launches alone. Returns
   /// whether `step` was called.
   bool run(const std::function<void()> &step);
+  /// Whether the next `run` is a launch alone.
+  bool isReady() const { return exec; }
 
 private:
   void capture(const std::function<void()> &step);
 
-  const CudaDriver &driver;
+  CudaDriver &driver;
   cuda::Stream stream;
-  EventClock &clock;
   bool isWarm = false;
   cuda::GraphExec exec = nullptr;
 };

@@ -45,7 +45,8 @@ LogicalResult ulsc::linkCpuProgram(Location loc, ArrayRef<std::string> objects, 
   SmallVector<StringRef> arguments = {linker, "-o", output};
   for (const std::string &object : objects)
     arguments.push_back(object);
-  arguments.append({runtime, "-lmpi", "-ldnnl", "-l:libgomp.so.1", "-lpthread", "-ldl", "-lm"});
+  arguments.append(
+      {runtime, "-lmpi", "-ldnnl", "-lcrypto", "-l:libgomp.so.1", "-lpthread", "-ldl", "-lm"});
 #ifdef ULSC_LINK_OPTION
   arguments.push_back(ULSC_LINK_OPTION);
 #endif
@@ -65,7 +66,7 @@ LogicalResult ulsc::linkCpuProgram(Location loc, ArrayRef<std::string> objects, 
     error << ": " << message;
   if (text)
     error.attachNote() << (*text)->getBuffer()
-                       << "; a program links Open MPI (libopenmpi-dev), oneDNN (libdnnl-dev) "
-                       << "and libgomp";
+                       << "; a program links Open MPI (libopenmpi-dev), oneDNN (libdnnl-dev), "
+                       << "OpenSSL (libssl-dev) and libgomp";
   return error;
 }

@@ -49,6 +49,7 @@ Settings readSettings() {
       readNumber("ULSC_SIMULATOR_MEMORY", result.memoryBytes, 1 << 20, uint64_t(1) << 40);
   result.devices = int(readNumber("ULSC_SIMULATOR_DEVICES", 1, 1, 64));
   result.timeoutSeconds = int(readNumber("ULSC_SIMULATOR_TIMEOUT", 60, 1, 86400));
+  result.ncclError = readNumber("ULSC_SIMULATOR_NCCL_ERROR", 0, 0, UINT64_MAX);
   result.architecture = readArchitecture();
   return result;
 }

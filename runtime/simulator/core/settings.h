@@ -14,6 +14,7 @@ struct Settings {
   size_t memoryBytes = size_t(8) << 30; ///< ULSC_SIMULATOR_MEMORY
   int devices = 1;                      ///< ULSC_SIMULATOR_DEVICES
   int timeoutSeconds = 60;              ///< ULSC_SIMULATOR_TIMEOUT
+  uint64_t ncclError = 0;               ///< ULSC_SIMULATOR_NCCL_ERROR; 0: none
   int architecture = 90;                ///< ULSC_SIMULATOR_ARCH: 9.0, 10.0; 90 and 100 here
   std::string reportFile;               ///< ULSC_SIMULATOR_REPORT
 };

@@ -3,6 +3,7 @@
 
 #include "simulator/core/memory.h"
 #include "simulator/core/report.h"
+#include "simulator/core/settings.h"
 #include "simulator/nccl/checks.h"
 #include "simulator/nccl/exchange.h"
 
@@ -33,6 +34,12 @@ bool shareRanks(const Clique &left, const Clique &right) {
           left.state(l).process != left.own().process)
         return true;
   return false;
+}
+
+/// Whether this is the launch of the process that is to fail.
+bool isToFail() {
+  static uint64_t launches = 0;
+  return ++launches == settings().ncclError;
 }
 
 void noteNeighbours(CallRecord &record, const Communicator &own) {
@@ -90,7 +97,7 @@ void Communicator::announce(const std::shared_ptr<Launch> &launch, const Operati
   if (isDestroyed)
     reportDestroyed(*this, describeCall(launch->calls.front().record));
   uint64_t first = log(rank()).end();
-  launch->instances.push_back({first, false});
+  launch->instances.push_back({first, false, isToFail()});
   order.push_back(launch.get());
   uint32_t groupSize = 0, groupIndex = 0;
   for (const Call &call : launch->calls)
@@ -137,6 +144,11 @@ bool Communicator::isReady(Launch &launch) {
   if (order.front() != &launch)
     return false;
   LaunchInstance &instance = launch.instances.front();
+  if (instance.fails) {
+    asyncError = nccl::SystemError;
+    lastError = "an error that ULSC_SIMULATOR_NCCL_ERROR asked for";
+    return false;
+  }
   if (!instance.hasArrived)
     arrive(launch, instance);
   return missingRanks().empty();

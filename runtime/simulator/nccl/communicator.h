@@ -32,6 +32,7 @@ struct Call {
 struct LaunchInstance {
   uint64_t firstRecord = 0;
   bool hasArrived = false;
+  bool fails = false; ///< as ULSC_SIMULATOR_NCCL_ERROR wants: it never runs
 };
 
 /// Calls of one group on one communicator: one operation of a stream.

@@ -277,6 +277,31 @@ TEST(NcclMissing, AProgramThatAsksMayAbort) {
   EXPECT_EQ(ends[0].exitCode, 0) << ends[0].errors;
 }
 
+// As where a network breaks: the launch never runs, and asking tells why.
+TEST(NcclMissing, ALaunchThatIsToFail) {
+  std::vector<RankEnd> ends = runRanks(
+      1,
+      [](const RankContext &context) {
+        Rank rank(context);
+        rank.allReduce();
+        requireSuccess(ncclAllReduce(rank.values, rank.result, count, TypeFloat32, Sum, rank.comm,
+                                     rank.stream),
+                       "the launch that fails");
+        Result error = Success;
+        while (error == Success) {
+          queryStream(handle(rank.stream));
+          requireSuccess(ncclCommGetAsyncError(rank.comm, &error), "asking");
+        }
+        require(error == SystemError, "a system error");
+        require(std::string(ncclGetLastError(rank.comm)).find("ULSC_SIMULATOR_NCCL_ERROR") !=
+                    std::string::npos,
+                "the reason");
+        requireSuccess(ncclCommAbort(rank.comm), "aborting");
+      },
+      {"ULSC_SIMULATOR_NCCL_ERROR=2"});
+  EXPECT_EQ(ends[0].exitCode, 0) << ends[0].errors;
+}
+
 TEST(NcclMissing, ARankThatAborted) {
   auto ends = runRanks(2, [](const RankContext &context) {
     Rank r(context);
