@@ -152,6 +152,7 @@ void NcclCollectives::start(const ulsc_collective_desc &desc, void *const *input
   if (slot.isBusy)
     endJob(name, concat("slot ", number, " holds another collective"));
   slot.isBusy = true;
+  driver.announce(name.c_str());
   if (host.ranks() == 1) { // a group of one: what it gets is what it gives
     for (int i = 0; i < desc.operands; ++i)
       if (inputs[i] != outputs[i])
@@ -164,7 +165,6 @@ void NcclCollectives::start(const ulsc_collective_desc &desc, void *const *input
     return;
   }
   Channel &channel = channelOf(desc, name);
-  driver.announce(name.c_str());
   driver.check(driver.cuEventRecord(slot.started, compute), "cuEventRecord");
   driver.check(driver.cuStreamWaitEvent(channel.stream, slot.started, 0), "cuStreamWaitEvent");
   library->check(library->ncclGroupStart(), name);
