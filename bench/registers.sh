@@ -23,7 +23,7 @@ for model in llama gpt2; do
          /Used [0-9]+ registers/ { match($0, /Used [0-9]+/); registers = substr($0, RSTART + 5, RLENGTH - 5)
            shared = 0; if (match($0, /[0-9]+ bytes smem/)) shared = substr($0, RSTART, RLENGTH) + 0
            print name, registers, shared, spills }' "$work/$model.$arch.txt" | sort >"$work/$model.$arch"
-    if awk '$4 > 0 { print "registers: " $1 " spills " $4 " bytes" > "/dev/stderr"; found = 1 } END { exit !found }' \
+    if awk -v arch="$model, $arch" '$4 > 0 { print "registers: " $1 " spills " $4 " bytes on " arch > "/dev/stderr"; found = 1 } END { exit !found }' \
       "$work/$model.$arch"; then
       status=1
     fi

@@ -54,6 +54,10 @@ void DeviceFunctions::describe(LLVM::LLVMFuncOp function, StringAttr name, TypeR
   MLIRContext *context = builder.getContext();
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     builder.getDenseI32ArrayAttr({int32_t(geometry.threads)}));
+  // ptxas aims at four blocks of 256 threads and spills for it; of three, each thread has 80
+  // registers.
+  if (geometry.threads == 256)
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(3));
   function->setAttr(kDescriptorAttrName, name);
   Location loc = function.getLoc();
   StringRef symbol = function.getSymName();
