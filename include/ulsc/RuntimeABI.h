@@ -103,25 +103,36 @@ typedef struct ulsc_device_kernel {
   const char *symbol; /* in the text */
   void *function;     /* null at first, the runtime's */
   int32_t pointers, scalars;
+  const int64_t *bytes; /* of each buffer: all that the kernel may access of it */
+  int32_t outputs;      /* how many buffers, the last ones, it may write */
 } ulsc_device_kernel;
 
-/* On the cpu: splits [0, extent) into chunks that are multiples of `grain` and runs them on the rank's threads;
- * returns when all are done. `name` is the kernel's, for traces. The split never changes results:
- * kernels that reduce over rows own whole outputs.
- * On a device: `kernel` is the address of a ulsc_device_kernel, which runs, after all work submitted
- * before, as `extent` blocks of `grain` threads. */
-void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name,
+/* `source`, here and below, is the op of the source model that the work is of: "model.layers.*.mlp"
+ * inside a block that several layers share. Null where none is known. It serves messages; only the
+ * simulated device asks for it. */
+
+/* On the cpu: splits [0, extent) into chunks that are multiples of `grain` and runs them on the
+ * rank's threads; returns when all are done. `name` is the kernel's, for traces. The split never
+ * changes results: kernels that reduce over rows own whole outputs. On a device: `kernel` is the
+ * address of a ulsc_device_kernel, which runs, after all work submitted before, as `extent` blocks
+ * of `grain` threads. */
+void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name, const char *source,
                  void *const *arguments, int64_t extent, int64_t grain);
 
 /*===--- Memory of the device: programs for "cpu" use the C library's functions
  * -----------------------------------*/
 
-/* Copies `bytes`; source and target are the same or don't overlap. */
-void ulsc_copy(ulsc_context *context, void *target, const void *source, int64_t bytes);
+/* Copies `bytes`; both places are the same or don't overlap. */
+void ulsc_copy(ulsc_context *context, const char *source, void *target, const void *from,
+               int64_t bytes);
 
 /* Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`. */
-void ulsc_fill(ulsc_context *context, void *target, uint32_t value, int32_t element_bytes,
-               int64_t count);
+void ulsc_fill(ulsc_context *context, const char *source, void *target, uint32_t value,
+               int32_t element_bytes, int64_t count);
+
+/* Says that nobody reads what lies there any more. Only programs whose dead buffers are
+ * poisoned call it, and only the simulated device heeds it. */
+void ulsc_forget(ulsc_context *context, const char *source, void *target, int64_t bytes);
 
 /*===--- GEMM
  * -------------------------------------------------------------------------------------===*/
@@ -193,8 +204,8 @@ void ulsc_collective_start(ulsc_context *context, const ulsc_collective_desc *de
 void ulsc_collective_wait(ulsc_context *context, int32_t slot);
 
 /* Around the call of a block's forward or backward, for who measures: `name`, which is a constant,
- * is the function's. Calls may be nested. */
-void ulsc_block_begin(ulsc_context *context, const char *name);
+ * is the function's, and `source` says which layer is meant: "layer.3". Calls may be nested. */
+void ulsc_block_begin(ulsc_context *context, const char *name, const char *source);
 void ulsc_block_end(ulsc_context *context);
 
 #ifdef __cplusplus

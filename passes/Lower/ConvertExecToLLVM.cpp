@@ -212,10 +212,16 @@ private:
                          });
     return success();
   }
-  void copyOnDevice(Value target, Value source, Value bytes) {
-    runtime.call(code, "ulsc_copy", {context, target, source, bytes});
+  void copyOnDevice(Value target, Value from, Value bytes) {
+    runtime.call(code, "ulsc_copy", {context, runtime.source(code, code.loc), target, from, bytes});
   }
   LogicalResult fillOnDevice(exec::FillOp op, MemRefType type) {
+    if (op->hasAttr(kPoisonAttrName)) {
+      runtime.call(code, "ulsc_forget",
+                   {context, runtime.source(code, code.loc), address(op.getTarget()),
+                    code.i64(exec::getBytes(type))});
+      return success();
+    }
     int64_t elementBytes = exec::getElementBytes(type.getElementType());
     if (elementBytes > 4)
       return op.emitOpError("fills elements of ")
@@ -228,7 +234,7 @@ private:
                     APFloat::rmNearestTiesToEven, &isInexact);
     APInt bits = number ? value.bitcastToAPInt() : cast<IntegerAttr>(op.getValue()).getValue();
     runtime.call(code, "ulsc_fill",
-                 {context, address(op.getTarget()),
+                 {context, runtime.source(code, code.loc), address(op.getTarget()),
                   code.i32(static_cast<uint32_t>(bits.zextOrTrunc(32).getZExtValue())),
                   code.i32(static_cast<uint32_t>(elementBytes)), code.i64(type.getNumElements())});
     return success();
@@ -241,8 +247,8 @@ private:
     Value kernel = LLVM::AddressOfOp::create(builder, code.loc, code.ptrType(), op.getKernelAttr());
     runtime.call(code, "ulsc_launch",
                  {context, kernel, runtime.string(code, op.getKernel()),
-                  addressArray(buffers, op.getScalars()), code.i64(*op.getExtent()),
-                  code.i64(*op.getGrain())});
+                  runtime.source(code, code.loc), addressArray(buffers, op.getScalars()),
+                  code.i64(*op.getExtent()), code.i64(*op.getGrain())});
     return success();
   }
   LogicalResult convertOp(exec::CallOp op) {
@@ -253,7 +259,8 @@ private:
     for (Value argument : op.getArgs())
       arguments.push_back(isa<MemRefType>(argument.getType()) ? address(argument)
                                                               : asI64(argument));
-    runtime.call(code, "ulsc_block_begin", {context, runtime.string(code, op.getCallee())});
+    runtime.call(code, "ulsc_block_begin",
+                 {context, runtime.string(code, op.getCallee()), runtime.source(code, code.loc)});
     LLVM::CallOp::create(builder, code.loc, TypeRange(), op.getCallee(), arguments);
     runtime.call(code, "ulsc_block_end", {context});
     return success();

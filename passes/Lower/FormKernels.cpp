@@ -96,10 +96,11 @@ private:
   exec::KernelOp build() {
     SmallVector<Type> types(ValueRange(tensors.getArrayRef()).getTypes());
     llvm::append_range(types, ValueRange(scalars.getArrayRef()).getTypes());
+    // The last op gives the kernel its place in messages; the others are named beside it.
     SmallVector<Location> locations;
-    for (Operation *op : group.ops)
+    for (Operation *op : llvm::reverse(group.ops))
       locations.push_back(op->getLoc());
-    Location location = locations.back();
+    Location location = FusedLoc::get(module.getContext(), locations);
     OpBuilder builder(module.getContext());
     builder.setInsertionPointToEnd(module.getBody());
     auto kernel = exec::KernelOp::create(

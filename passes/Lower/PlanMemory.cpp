@@ -6,6 +6,7 @@
 
 #include "dialects/Exec/ExecOps.h"
 #include "passes/Lower/Passes.h"
+#include "passes/Lower/RuntimeCalls.h"
 #include "ulsc/Memory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -219,16 +220,20 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
   }
 
   /// Fills buffers of floats with NaN right after their last use: a later read of a dead value
-  /// shows in the loss.
+  /// shows in the loss. For a device these fills, of buffers of all types, become declarations that
+  /// the values have ended, which the simulated device heeds.
   void poisonDead(exec::FunctionOp function, ArrayRef<exec::BufferOp> buffers,
                   ArrayRef<memory::Lifetime> lifetimes, Lifetimes &points) {
+    auto target = getOperation()->getAttrOfType<StringAttr>("exec.target");
+    bool isForDevice = target && target.getValue() != "cpu";
     DenseMap<int64_t, Operation *> opAt;
     function.walk([&](Operation *op) { opAt[points.getPoint(op)] = op; });
     for (auto [index, lifetime] : llvm::enumerate(lifetimes)) {
       exec::BufferOp buffer = buffers[index];
-      auto element = dyn_cast<FloatType>(buffer.getResult().getType().getElementType());
+      Type type = buffer.getResult().getType().getElementType();
+      auto element = dyn_cast<FloatType>(type);
       Operation *last = opAt.lookup(lifetime.last);
-      if (!element || !last || isa<exec::BufferOp>(last))
+      if ((!element && !isForDevice) || !last || isa<exec::BufferOp>(last))
         continue;
       OpBuilder builder(last);
       if (auto loop = dyn_cast<scf::ForOp>(last->getParentOp());
@@ -236,8 +241,11 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
         builder.setInsertionPointAfter(loop);
       else
         builder.setInsertionPointAfter(last);
-      auto nan = builder.getFloatAttr(element, APFloat::getNaN(element.getFloatSemantics()));
-      exec::FillOp::create(builder, last->getLoc(), buffer.getResult(), nan);
+      TypedAttr value = element ? TypedAttr(builder.getFloatAttr(
+                                      element, APFloat::getNaN(element.getFloatSemantics())))
+                                : TypedAttr(builder.getIntegerAttr(type, 0));
+      exec::FillOp::create(builder, last->getLoc(), buffer.getResult(), value)
+          ->setAttr(lower::kPoisonAttrName, builder.getUnitAttr());
     }
   }
 

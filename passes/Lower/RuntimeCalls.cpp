@@ -6,6 +6,7 @@
 
 #include "passes/Lower/RuntimeCalls.h"
 #include "ulsc/RuntimeABI.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -20,6 +21,21 @@ int32_t ulsc::lower::getDtype(Type type) {
   if (type.isF16())
     return ULSC_F16;
   return type.isInteger(64) ? ULSC_I64 : ULSC_I32;
+}
+
+std::string ulsc::lower::describeSources(Location location) {
+  constexpr size_t most = 4;
+  SmallVector<StringRef> names;
+  location->walk([&](Location inner) {
+    auto name = dyn_cast<NameLoc>(inner);
+    if (name && !llvm::is_contained(names, name.getName().getValue()))
+      names.push_back(name.getName());
+    return WalkResult::advance();
+  });
+  std::string text = llvm::join(ArrayRef(names).take_front(most), ", ");
+  if (names.size() > most)
+    text += ", …";
+  return text;
 }
 
 void RuntimeCalls::call(CodeBuilder &code, StringRef name, ValueRange arguments) {
@@ -62,6 +78,12 @@ void RuntimeCalls::defineString(StringRef name, StringRef text, bool isExported)
 FlatSymbolRefAttr RuntimeCalls::stringConstant(StringRef text) {
   return unique("ulsc.string", text,
                 [&](OpBuilder &, StringRef name) { defineString(name, text, false); });
+}
+
+Value RuntimeCalls::source(CodeBuilder &code, Location location) {
+  std::string text = describeSources(location);
+  return text.empty() ? Value(LLVM::ZeroOp::create(code.b, code.loc, code.ptrType()))
+                      : string(code, text);
 }
 
 Value RuntimeCalls::string(CodeBuilder &code, StringRef text) {

@@ -13,6 +13,9 @@
 
 namespace ulsc::lower {
 
+/// On a fill that only says that the buffer's value has ended.
+constexpr llvm::StringLiteral kPoisonAttrName = "exec.poison";
+
 /// Declares the functions of include/ulsc/RuntimeABI.h in a module and makes the constants that
 /// they take. Equal constants are made once.
 class RuntimeCalls {
@@ -26,6 +29,8 @@ public:
   mlir::Value gemmDescriptor(CodeBuilder &code, exec::GemmOp op);
   /// The address of the `ulsc_collective_desc` of `op`.
   mlir::Value collectiveDescriptor(CodeBuilder &code, exec::CollectiveStartOp op);
+  /// The address of what `describeSources` says of `location`; null where it says nothing.
+  mlir::Value source(CodeBuilder &code, mlir::Location location);
   /// The address of `text`, terminated by a NUL.
   mlir::Value string(CodeBuilder &code, llvm::StringRef text);
   /// Defines `name` as a constant NUL-terminated string.
@@ -46,6 +51,10 @@ private:
   mlir::SymbolTable symbols;
   llvm::StringMap<mlir::FlatSymbolRefAttr> constants;
 };
+
+/// The source model's ops that `location` names: "model.layers.*.mlp, model.layers.*.norm", those
+/// of a fused kernel in its order and no more than four. Empty where it names none.
+std::string describeSources(mlir::Location location);
 
 /// The `ulsc_dtype` of `type`.
 int32_t getDtype(mlir::Type type);

@@ -147,8 +147,8 @@ public:
   Application(OpBuilder &builder, SymbolTable &symbols, uls::UpdateRuleOp rule,
               uls::UpdateOp update, unsigned index)
       : builder(builder), symbols(symbols), rule(rule), update(update), index(index),
-        location(update->getLoc()),
         parameter(cast<StringAttr>(update.getParameters()[index]).getValue()),
+        location(NameLoc::get(builder.getStringAttr("optimizer of " + parameter))),
         param(symbols.lookup<uls::ParamOp>(parameter)),
         master(symbols.lookup<uls::StateOp>(nameOf("master"))),
         gradientType(cast<RankedTensorType>(update.getGradients()[index].getType())),
@@ -162,6 +162,7 @@ public:
 
   ArrayRef<Value> getInputs() const { return inputs; }
   uls::ParamOp getParam() const { return param; }
+  Location getLocation() const { return location; }
 
 private:
   std::string nameOf(StringRef role) const { return (parameter + "." + role).str(); }
@@ -176,8 +177,8 @@ private:
   uls::UpdateRuleOp rule;
   uls::UpdateOp update;
   unsigned index;
-  Location location;
   StringRef parameter;
+  Location location;
   uls::ParamOp param;
   uls::StateOp master;
   RankedTensorType gradientType;
@@ -266,12 +267,12 @@ void Application::storeResults(exec::ApplyOp apply) {
 
 LogicalResult UpdateKernels::apply(OpBuilder &builder, uls::UpdateRuleOp rule, uls::UpdateOp update,
                                    unsigned index) {
-  Location location = update->getLoc();
   Application application(builder, symbols, rule, update, index);
+  Location location = application.getLocation();
   if (failed(application.readRoles()))
     return failure();
   UpdateVariant variant = application.getVariant();
-  exec::KernelOp kernel = getKernel(rule, variant, location);
+  exec::KernelOp kernel = getKernel(rule, variant, update->getLoc());
   SmallVector<Value> scalars = application.buildScalars(variant);
   uls::ParamOp param = application.getParam();
   scalars.push_back(i64Constant(builder, location, 2 * indices.lookup(param.getSymNameAttr())));

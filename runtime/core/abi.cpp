@@ -43,19 +43,28 @@ static void runTraced(Context &context, TraceEvent event, Work work) {
   trace->add(event);
 }
 
-void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name,
+void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name, const char *source,
                  void *const *arguments, int64_t extent, int64_t grain) {
+  full(context).device->announce(source);
   runTraced(full(context), {TraceEvent::Kernel, name},
             [&] { full(context).device->launch(context, kernel, arguments, extent, grain); });
   advanceCommunication(full(context));
 }
 
-void ulsc_copy(ulsc_context *context, void *target, const void *source, int64_t bytes) {
-  runOrEnd("copy", [&] { full(context).device->copy(target, source, bytes); });
+void ulsc_copy(ulsc_context *context, const char *source, void *target, const void *from,
+               int64_t bytes) {
+  full(context).device->announce(source);
+  runOrEnd("copy", [&] { full(context).device->copy(target, from, bytes); });
 }
 
-void ulsc_fill(ulsc_context *context, void *target, uint32_t value, int32_t elementBytes,
-               int64_t count) {
+void ulsc_forget(ulsc_context *context, const char *source, void *target, int64_t bytes) {
+  full(context).device->announce(source);
+  full(context).device->forget(target, bytes);
+}
+
+void ulsc_fill(ulsc_context *context, const char *source, void *target, uint32_t value,
+               int32_t elementBytes, int64_t count) {
+  full(context).device->announce(source);
   runOrEnd("fill", [&] { full(context).device->fill(target, value, elementBytes, count); });
 }
 
@@ -87,12 +96,14 @@ void ulsc_collective_wait(ulsc_context *context, int32_t slot) {
     rank.trace->add({TraceEvent::Wait, nullptr, nullptr, slot, begin, end});
 }
 
-void ulsc_block_begin(ulsc_context *context, const char *name) {
+void ulsc_block_begin(ulsc_context *context, const char *name, const char *source) {
+  full(context).device->enterBlock(name, source);
   if (Trace *trace = full(context).trace)
     trace->beginBlock(name, full(context).device->clock().mark());
 }
 
 void ulsc_block_end(ulsc_context *context) {
+  full(context).device->leaveBlock();
   if (Trace *trace = full(context).trace)
     trace->endBlock(full(context).device->clock().mark());
 }

@@ -32,6 +32,7 @@ static void forPieces(int64_t bytes, Body body) {
 }
 
 void CudaArenaView::fetch(char *host, int64_t offset, int64_t bytes) {
+  driver.announce("what the host reads of the arena");
   forPieces(bytes, [&](int64_t begin, int64_t size) {
     driver.check(driver.cuMemcpyDtoHAsync_v2(pinned, arena + offset + begin,
                                              static_cast<size_t>(size), stream),
@@ -69,6 +70,7 @@ void CudaArenaView::flush() {
   int64_t bytes = pendingBytes;
   pendingBytes = 0;
   char *host = bytes <= pieceBytes ? pinned : large.data();
+  driver.announce("what the host writes to the arena");
   forPieces(bytes, [&](int64_t begin, int64_t size) {
     if (host != pinned)
       std::memcpy(pinned, host + begin, static_cast<size_t>(size));

@@ -41,6 +41,7 @@ public:
     if (pointer % ULSC_ALIGNMENT != 0)
       raise("the driver gave memory at ", pointer, ", which is not aligned to ", ULSC_ALIGNMENT,
             " bytes");
+    driver.announce("the arena, cleared");
     driver.check(driver.cuMemsetD8Async(pointer, 0, static_cast<size_t>(bytes), stream),
                  "cuMemsetD8Async");
     arenaView = std::make_unique<CudaArenaView>(driver, stream, pointer);
@@ -58,6 +59,7 @@ public:
     if (bytes == 0)
       return nullptr;
     driver.check(driver.cuMemAlloc_v2(&pointer, bytes), "cuMemAlloc");
+    driver.announce("scales of parameters");
     driver.check(driver.cuMemcpyHtoDAsync_v2(pointer, scales.data(), bytes, stream),
                  "cuMemcpyHtoDAsync");
     driver.check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
@@ -70,12 +72,14 @@ public:
     if (ncclCollectives)
       ncclCollectives->beginStep(control.step);
     *hostControl = control;
+    driver.announce("beginning of a step");
     driver.check(
         driver.cuMemcpyHtoDAsync_v2(controlBlock, hostControl, sizeof(ulsc_control), stream),
         "cuMemcpyHtoDAsync");
   }
 
   void endStep(ulsc_control &control) override {
+    driver.announce("end of a step");
     driver.check(
         driver.cuMemcpyDtoHAsync_v2(hostControl, controlBlock, sizeof(ulsc_control), stream),
         "cuMemcpyDtoHAsync");
@@ -116,6 +120,7 @@ public:
     std::memcpy(values.data() + 1, arguments, (count - 1) * sizeof(void *));
     for (size_t i = 0; i < count; ++i)
       parameters[i] = &values[i];
+    driver.declareBuffers(arguments, described.bytes, described.pointers, described.outputs);
     driver.check(driver.cuLaunchKernel(static_cast<cuda::Function>(described.function),
                                        static_cast<unsigned>(blocks), 1, 1,
                                        static_cast<unsigned>(threads), 1, 1, 0, stream,
@@ -151,6 +156,11 @@ public:
   }
 
   int threads() const override { return threadCount; }
+
+  void announce(const char *source) override { driver.announce(source); }
+  void enterBlock(const char *name, const char *source) override { driver.enter(name, source); }
+  void leaveBlock() override { driver.leave(); }
+  void forget(void *target, int64_t bytes) override { driver.forget(target, bytes, stream); }
 
 private:
   void loadKernels(const char *kernels) {

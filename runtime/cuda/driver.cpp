@@ -2,11 +2,18 @@
 
 #include "core/error.h"
 
+#include <string>
+#include <type_traits>
+
 namespace ulsc::runtime {
 
 CudaDriver::CudaDriver(int localRank) {
-  setSource =
-      reinterpret_cast<void (*)(const char *)>(library.findOptional("ulsc_simulator_set_source"));
+  auto find = [&](auto &function, const char *name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(library.findOptional(name));
+  };
+  find(setSource, "ulsc_simulator_set_source");
+  find(setBuffers, "ulsc_simulator_declare_buffers");
+  find(forgetBytes, "ulsc_simulator_forget");
   check(cuInit(0), "cuInit");
   int count = 0;
   check(cuDeviceGetCount(&count), "cuDeviceGetCount");
@@ -27,6 +34,21 @@ void CudaDriver::recordForHost(cuda::Event event, cuda::Stream stream) const {
   check(isCapturing ? cuEventRecordWithFlags(event, stream, cuda::EventRecordExternal)
                     : cuEventRecord(event, stream),
         "cuEventRecord");
+}
+
+/// In a block that layers share, "model.layers.*.mlp" is "model.layers.3.mlp" when it is called for
+/// "layer.3".
+void CudaDriver::announceInside(const char *source) const {
+  std::string text = source ? source : "";
+  if (text.empty() || places.empty())
+    return setSource(text.c_str());
+  std::string place = places.back().source ? places.back().source : "";
+  size_t digits = place.find_last_not_of("0123456789") + 1;
+  size_t dot = digits > 0 && place[digits - 1] == '.' ? digits : place.size();
+  std::string number = place.substr(dot);
+  for (size_t at = 0; !number.empty() && (at = text.find(".*", at)) != std::string::npos;)
+    text.replace(at, 2, "." + number);
+  setSource((text + " in " + places.back().block).c_str());
 }
 
 void CudaDriver::check(cuda::Result result, const char *operation) const {

@@ -7,6 +7,8 @@
 #include "cuda/driver_functions.h"
 #include "cuda/vendor_library.h"
 
+#include <vector>
+
 namespace ulsc::runtime {
 
 /// One process has one device: that of its rank on the machine.
@@ -32,15 +34,45 @@ public:
   void recordForHost(cuda::Event event, cuda::Stream stream) const;
   bool isCapturing = false;
 
-  /// What the simulated device wants to know about what is enqueued next; does nothing on others.
+  // What the simulated device wants to know about a program; nothing of it does anything on others.
+
+  /// The source model's op, or null, of what is enqueued next.
   void announce(const char *source) const {
     if (setSource)
-      setSource(source);
+      announceInside(source);
+  }
+  /// Until `leave`, what is announced lies in the function `block`, called for the layer `source`.
+  void enter(const char *block, const char *source) {
+    if (setSource)
+      places.push_back({block, source});
+  }
+  void leave() {
+    if (setSource)
+      places.pop_back();
+  }
+  /// The next launch accesses these buffers and no more: the last `outputs` may be written.
+  void declareBuffers(void *const *buffers, const int64_t *bytes, int count, int outputs) const {
+    if (setBuffers)
+      setBuffers(buffers, bytes, count, outputs);
+  }
+  /// After what was enqueued, nobody reads these bytes.
+  void forget(void *target, int64_t bytes, cuda::Stream stream) const {
+    if (forgetBytes)
+      forgetBytes(target, static_cast<size_t>(bytes), stream);
   }
 
 private:
+  struct Place {
+    const char *block, *source;
+  };
+
+  void announceInside(const char *source) const;
+
   cuda::Context context = nullptr;
+  std::vector<Place> places;
   void (*setSource)(const char *) = nullptr;
+  void (*setBuffers)(void *const *, const int64_t *, int, int) = nullptr;
+  void (*forgetBytes)(void *, size_t, cuda::Stream) = nullptr;
 };
 
 } // namespace ulsc::runtime

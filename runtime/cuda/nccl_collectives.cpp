@@ -175,6 +175,7 @@ void NcclCollectives::start(const ulsc_collective_desc &desc, void *const *input
   if (slot.isBusy)
     endJob(name, concat("slot ", number, " holds another collective"));
   slot.isBusy = true;
+  driver.announce(name.c_str());
   if (host.ranks() == 1) { // a group of one: what it gets is what it gives
     for (int i = 0; i < desc.operands; ++i)
       if (inputs[i] != outputs[i])
@@ -187,7 +188,6 @@ void NcclCollectives::start(const ulsc_collective_desc &desc, void *const *input
   }
   Channel &channel = channelOf(desc, name);
   const StartedCollective &logged = log.at(log.add(desc.identifier, channel.name));
-  driver.announce(name.c_str());
   driver.recordForHost(logged.ready, compute);
   driver.check(driver.cuEventRecord(slot.ready, compute), "cuEventRecord");
   driver.check(driver.cuStreamWaitEvent(channel.stream, slot.ready, 0), "cuStreamWaitEvent");

@@ -52,6 +52,16 @@ public:
   virtual void copy(void *target, const void *source, int64_t bytes) = 0;
   virtual void fill(void *target, uint32_t value, int32_t elementBytes, int64_t count) = 0;
   virtual int threads() const = 0;
+
+  // For devices that check what programs do; others need none of it.
+
+  /// The source model's op, or null, of what is asked for next.
+  virtual void announce(const char *source) {}
+  /// What is announced until the block's end lies in the function `name`, called for `source`.
+  virtual void enterBlock(const char *name, const char *source) {}
+  virtual void leaveBlock() {}
+  /// Nobody reads what lies there, now or after what was asked for before.
+  virtual void forget(void *target, int64_t bytes) {}
 };
 
 /// The CPU backend; `threads` is the size of the rank's one thread pool.

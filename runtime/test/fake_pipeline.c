@@ -235,7 +235,7 @@ void ulsc_step(ulsc_context *context) {
     lookUp(&rank);
   }
   if (PP > 1) {
-    ulsc_block_begin(context, "exchange.fwd");
+    ulsc_block_begin(context, "exchange.fwd", "exchange");
     exchangeForward(&rank);
     ulsc_block_end(context);
   }

@@ -160,7 +160,7 @@ void ulsc_step(ulsc_context *context) {
            tableChunk * sizeof(float));
   void *arguments[] = {at(context, TABLE_AT), at(context, TABLE_MOMENT_AT),
                        at(context, TABLE_GRADIENT_AT)};
-  ulsc_launch(context, updateTable, "update_table", arguments, tableChunk, columns);
+  ulsc_launch(context, updateTable, "update_table", "table", arguments, tableChunk, columns);
   updateBias(context);
   control->loss = nan && atoi(nan) == control->step + 1 ? NAN : scratch[0] + biasLoss;
   control->grad_norm = sqrtf(scratch[2] + 2 * biasLoss);

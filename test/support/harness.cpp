@@ -62,6 +62,10 @@ fs::path ulsc::test::compile(const fs::path &model, const Words &arguments,
   };
   std::string key =
       model.string() + "\n" + joined(arguments) + "\n" + stamp(compiler) + stamp(runtime);
+  const std::string plugin = "--load-pass-plugin=";
+  for (const std::string &argument : arguments)
+    if (argument.rfind(plugin, 0) == 0)
+      key += stamp(argument.substr(plugin.size()));
   fs::path directory = fs::path(ULSC_BUILD_DIR) / "test" / "programs";
   fs::create_directories(directory);
   fs::path program = directory / std::to_string(std::hash<std::string>{}(key));

@@ -6,6 +6,8 @@
 
 #include "passes/Lower/Cuda/DeviceFunctions.h"
 
+#include "dialects/Exec/ExecOps.h"
+
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -46,12 +48,17 @@ LLVM::LLVMFuncOp DeviceFunctions::create(Location loc, StringRef name, size_t po
   return function;
 }
 
-void DeviceFunctions::describe(LLVM::LLVMFuncOp function, StringAttr name, size_t pointers,
-                               size_t scalars, const Geometry &geometry) {
+void DeviceFunctions::describe(LLVM::LLVMFuncOp function, StringAttr name, TypeRange buffers,
+                               size_t outputs, size_t scalars, const Geometry &geometry) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   MLIRContext *context = builder.getContext();
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     builder.getDenseI32ArrayAttr({int32_t(geometry.threads)}));
+  // ptxas aims at four blocks of 256 threads and spills for it; of three, each thread has 80
+  // registers.
+  if (geometry.threads == 256)
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(3));
+  function->setAttr(kDescriptorAttrName, name);
   Location loc = function.getLoc();
   StringRef symbol = function.getSymName();
   // NUL-terminated.
@@ -60,8 +67,15 @@ void DeviceFunctions::describe(LLVM::LLVMFuncOp function, StringAttr name, size_
   auto string =
       LLVM::GlobalOp::create(builder, loc, textType, /*isConstant=*/true, LLVM::Linkage::Internal,
                              (name.getValue() + ".name").str(), builder.getStringAttr(text));
+  SmallVector<int64_t> bytes;
+  for (Type buffer : buffers)
+    bytes.push_back(exec::getBytes(cast<ShapedType>(buffer)));
+  auto bytesType = LLVM::LLVMArrayType::get(builder.getI64Type(), bytes.size());
+  auto sizes =
+      LLVM::GlobalOp::create(builder, loc, bytesType, /*isConstant=*/true, LLVM::Linkage::Internal,
+                             (name.getValue() + ".bytes").str(), builder.getI64TensorAttr(bytes));
   Type pointer = LLVM::LLVMPointerType::get(context), i32 = builder.getI32Type();
-  auto type = LLVM::LLVMStructType::getLiteral(context, {pointer, pointer, i32, i32});
+  auto type = LLVM::LLVMStructType::getLiteral(context, {pointer, pointer, i32, i32, pointer, i32});
   auto descriptor = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/false,
                                            LLVM::Linkage::Internal, name.getValue(), Attribute());
   OpBuilder::InsertionGuard guard(builder);
@@ -72,7 +86,9 @@ void DeviceFunctions::describe(LLVM::LLVMFuncOp function, StringAttr name, size_
   };
   set(LLVM::AddressOfOp::create(builder, loc, pointer, string.getSymName()), 0);
   set(LLVM::ZeroOp::create(builder, loc, pointer), 1);
-  set(LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(pointers)), 2);
+  set(LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(buffers.size())), 2);
   set(LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(scalars)), 3);
+  set(LLVM::AddressOfOp::create(builder, loc, pointer, sizes.getSymName()), 4);
+  set(LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(outputs)), 5);
   LLVM::ReturnOp::create(builder, loc, value);
 }

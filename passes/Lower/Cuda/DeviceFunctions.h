@@ -27,9 +27,13 @@ public:
   /// addresses of buffers, scalars as i64.
   mlir::LLVM::LLVMFuncOp create(mlir::Location loc, llvm::StringRef name, size_t pointers,
                                 size_t scalars);
-  /// Says how it is launched, to PTX and to the host, where `name` is the descriptor.
-  void describe(mlir::LLVM::LLVMFuncOp function, mlir::StringAttr name, size_t pointers,
-                size_t scalars, const Geometry &geometry);
+  /// Says how it is launched, to PTX and to the host, where `name` is the descriptor. `buffers` are
+  /// the types of what the pointers lead to; it writes the last `outputs` of them.
+  void describe(mlir::LLVM::LLVMFuncOp function, mlir::StringAttr name, mlir::TypeRange buffers,
+                size_t outputs, size_t scalars, const Geometry &geometry);
+
+  /// On a function the name of its descriptor, which launches have; the text has none of it.
+  static constexpr llvm::StringLiteral kDescriptorAttrName = "exec.descriptor";
 
 private:
   mlir::ModuleOp module;

@@ -70,8 +70,7 @@ private:
     SmallVector<Value> scalars;
     if (shape.dropoutRate)
       scalars.append(op.getScalars().begin(), op.getScalars().end());
-    const Emitted &emitted =
-        emitOnce(op, part, shape, inputs.size() + writes.size(), scalars.size());
+    const Emitted &emitted = emitOnce(op, part, shape, inputs, writes, scalars.size());
     OpBuilder builder(op);
     exec::LaunchOp::create(builder, op.getLoc(), emitted.symbol, inputs, writes, scalars,
                            builder.getI64IntegerAttr(emitted.geometry.blocks),
@@ -81,8 +80,8 @@ private:
 
   /// The kernel of attentions like `op`, made when it is the first.
   template <typename Op>
-  const Emitted &emitOnce(Op op, const Part &part, const AttentionShape &shape, size_t pointers,
-                          size_t scalars) {
+  const Emitted &emitOnce(Op op, const Part &part, const AttentionShape &shape,
+                          ArrayRef<Value> reads, ArrayRef<Value> writes, size_t scalars) {
     std::string key;
     llvm::raw_string_ostream stream(key);
     stream << part.name << op->getAttrDictionary() << op.getQ().getType() << op.getK().getType()
@@ -91,6 +90,9 @@ private:
     if (emitted.symbol)
       return emitted;
     std::string name = (part.name + "." + Twine(kernels.size())).str();
+    SmallVector<Type> buffers(ValueRange(reads).getTypes());
+    llvm::append_range(buffers, ValueRange(writes).getTypes());
+    size_t pointers = buffers.size();
     LLVM::LLVMFuncOp function = functions.create(op.getLoc(), name, pointers, scalars);
     OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
     CodeBuilder code(builder, op.getLoc());
@@ -103,7 +105,7 @@ private:
     emitted.geometry = part.emit(task);
     LLVM::ReturnOp::create(builder, op.getLoc(), ValueRange());
     StringAttr symbol = builder.getStringAttr(name);
-    functions.describe(function, symbol, pointers, scalars, emitted.geometry);
+    functions.describe(function, symbol, buffers, writes.size(), scalars, emitted.geometry);
     emitted.symbol = FlatSymbolRefAttr::get(symbol);
     return emitted;
   }

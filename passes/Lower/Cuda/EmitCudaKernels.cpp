@@ -65,8 +65,11 @@ struct EmitCudaKernels : ulsc::impl::EmitCudaKernelsPassBase<EmitCudaKernels> {
       Geometry geometry = emitBody(grid, kernel, values);
       LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
       StringAttr name = kernel.getSymNameAttr();
+      SmallVector<Type> buffers(kernel.getArgumentTypes().take_front(tensors));
+      llvm::append_range(buffers, kernel.getResultTypes());
+      size_t outputs = kernel.getResultTypes().size();
       kernel.erase();
-      functions.describe(function, name, pointers, scalars, geometry);
+      functions.describe(function, name, buffers, outputs, scalars, geometry);
       emitted[name] = geometry;
     }
     Builder builder(&getContext());

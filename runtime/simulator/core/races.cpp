@@ -136,18 +136,46 @@ void touchGranule(uint64_t number, uint16_t mask, bool isWrite, AccessDescriptio
     recordRead(granule, operation, mask);
 }
 
+namespace {
+
+/// Whole granules are mostly written after who touched them last, who is one and the same for many:
+/// a buffer of megabytes is gone through in milliseconds.
+class WholeWrites {
+public:
+  /// False where the write needs a closer look.
+  bool record(Granule &granule, uint32_t operation) {
+    if (granule.more || !isBefore(granule.writer) || !isBefore(granule.reader))
+      return false;
+    granule = {operation, 0, 0xffff, 0, 0};
+    return true;
+  }
+
+private:
+  bool isBefore(uint32_t operation) {
+    if (operation && operation != latest && isOrdered(operation))
+      latest = operation;
+    return !operation || operation == latest;
+  }
+
+  uint32_t latest = 0; ///< Known to be ordered before the running operation.
+};
+
+} // namespace
+
 void touchRange(const void *begin, int64_t bytes, bool isWrite) {
   if (!settings().findsRaces)
     return;
   const AddressSpace &space = addressSpace();
   uint32_t operation = device().runningNumber;
   uint64_t offset = uint64_t(begin) - space.base, end = offset + uint64_t(bytes);
+  WholeWrites whole;
   while (offset < end) {
     uint64_t granule = offset / granuleBytes;
     uint64_t first = offset % granuleBytes,
              last = std::min(granuleBytes, first + (end - offset)); // exclusive
     auto mask = uint16_t((0xffffu << first) & (0xffffu >> (granuleBytes - last)));
-    if (!isTouched(space.granules[granule], operation, mask, isWrite))
+    bool isDone = isWrite && mask == 0xffff && whole.record(space.granules[granule], operation);
+    if (!isDone && !isTouched(space.granules[granule], operation, mask, isWrite))
       touchGranule(granule, mask, isWrite);
     offset += last - first;
   }

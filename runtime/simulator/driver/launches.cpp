@@ -11,6 +11,9 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
+/// What the program declared for its next launch on this thread.
+thread_local std::vector<ptx::LaunchBuffer> declaredBuffers;
+
 /// The limits that the hardware has for a launch.
 Result checkLaunch(const KernelHandle &handle, ptx::Dimensions grid, ptx::Dimensions block,
                    unsigned dynamicShared) {
@@ -88,8 +91,19 @@ ULSC_EXPORT Result cuLaunchKernel(cuda::Function function, unsigned gridX, unsig
     return result;
   Operation operation;
   operation.name = handle.kernel->name;
-  operation.run = [=] { ptx::runKernel(*handle.kernel, grid, block, dynamicShared, bytes.data()); };
+  operation.run = [=, buffers = std::move(declaredBuffers)] {
+    ptx::runKernel(*handle.kernel, grid, block, dynamicShared, bytes.data(), buffers);
+  };
+  declaredBuffers.clear();
   return resultOf(enqueue(streamOf(stream), std::move(operation)));
+}
+
+// Only the simulated device has this; the runtime finds it by name.
+ULSC_EXPORT void ulsc_simulator_declare_buffers(void *const *buffers, const int64_t *bytes,
+                                                int count, int outputs) {
+  declaredBuffers.clear();
+  for (int i = count - 1; i >= 0; --i)
+    declaredBuffers.push_back({uint64_t(buffers[i]), uint64_t(bytes[i]), i >= count - outputs});
 }
 
 ULSC_EXPORT Result cuLaunchHostFunc(cuda::Stream stream, void (*function)(void *), void *data) {

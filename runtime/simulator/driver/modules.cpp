@@ -24,6 +24,29 @@ ModuleHandle *moduleOf(cuda::Module module) {
   return modules.count(module) ? reinterpret_cast<ModuleHandle *>(module) : nullptr;
 }
 
+/// "'add' (source model.layers.*.mlp)": the kernel around a line, and the comment that compiled
+/// programs put before it.
+std::string describeKernel(const char *text, uint32_t line) {
+  static const std::string mark = "// source: ", entry = ".entry ";
+  std::istringstream stream(text);
+  std::string source, result, nextSource;
+  std::string each;
+  for (uint32_t number = 1; number <= line && std::getline(stream, each); ++number) {
+    if (each.compare(0, mark.size(), mark) == 0)
+      nextSource = each.substr(mark.size());
+    if (size_t at = each.find(entry); at != std::string::npos && each.find("//") > at) {
+      size_t begin = at + entry.size();
+      result = "'" + each.substr(begin, each.find_first_of("( \t", begin) - begin) + "'";
+      if (!nextSource.empty())
+        result += " (source " + nextSource + ")";
+      nextSource.clear();
+    }
+    if (!each.empty() && each[0] == '}')
+      result.clear();
+  }
+  return result;
+}
+
 Result load(cuda::Module *result, const void *image) {
   if (Result status = checkContext(); status != cuda::Success)
     return status;
@@ -41,10 +64,13 @@ Result load(cuda::Module *result, const void *image) {
   try {
     handle->module = ptx::load(text);
   } catch (const ptx::PtxError &error) {
-    report({"ptx",
-            std::string("a module can't be loaded: ") + error.what(),
-            {},
-            "what docs/simulator.md lists"});
+    Finding finding{"ptx",
+                    std::string("a module can't be loaded: ") + error.what(),
+                    {},
+                    "what docs/simulator.md lists"};
+    if (std::string kernel = describeKernel(text, error.line); !kernel.empty())
+      finding.details.push_back({"kernel", kernel});
+    report(finding);
   }
   int architecture = settings().architecture, target = handle->module->target;
   if (target > architecture || (handle->module->isArchitectureSpecific && target != architecture))

@@ -24,8 +24,57 @@ std::string describeAccess(const void *access) {
               describeInstruction(*warp->launch->kernel, warp->pc));
 }
 
+/// Whether the bytes lie in a declared buffer, which becomes the hit.
+bool findBuffer(Launch &launch, uint64_t address, uint32_t bytes, AccessKind kind) {
+  for (const LaunchBuffer &buffer : launch.buffers) {
+    bool isInside = address >= buffer.begin && address + bytes <= buffer.begin + buffer.bytes;
+    if (!isInside || (kind != AccessKind::Read && !buffer.isWritable))
+      continue;
+    launch.hitBegin = buffer.begin;
+    launch.hitEnd = buffer.begin + buffer.bytes;
+    launch.isHitConstant = false;
+    launch.isHitReadOnly = !buffer.isWritable;
+    return true;
+  }
+  return false;
+}
+
+/// Reports an access to an allocation of which the launch was given other parts.
+void checkBuffers(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes, AccessKind kind,
+                  const Allocation &allocation) {
+  const LaunchBuffer *before = nullptr;
+  bool isRestricted = false;
+  for (const LaunchBuffer &buffer : warp.launch->buffers) {
+    if (buffer.begin < allocation.begin || buffer.begin >= allocation.begin + allocation.bytes)
+      continue;
+    isRestricted = true;
+    bool isInside = address >= buffer.begin && address + bytes <= buffer.begin + buffer.bytes;
+    if (isInside && kind != AccessKind::Read)
+      reportThread(warp, lane, "constant",
+                   "a thread writes to a buffer that its launch may only read",
+                   describeAddress(address), "writes to the launch's results");
+    if (buffer.begin <= address &&
+        (!before || buffer.begin + buffer.bytes > before->begin + before->bytes))
+      before = &buffer;
+  }
+  if (!isRestricted)
+    return;
+  uint64_t end = before ? before->begin + before->bytes : 0;
+  std::string place = !before ? ", before all buffers of the launch"
+                      : end > address
+                          ? text(", ", address + bytes - end, " bytes over the end of a buffer of ",
+                                 before->bytes, " bytes that the launch has")
+                          : text(", ", address - end, " bytes past the end of a buffer of ",
+                                 before->bytes, " bytes that the launch has");
+  reportThread(warp, lane, "out-of-bounds",
+               text("a thread ", verb(kind), " ", bytes, " bytes beside its launch's buffers"),
+               describeAddress(address) + place, "addresses inside one buffer of the launch");
+}
+
 void checkAllocation(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes, AccessKind kind) {
   Launch &launch = *warp.launch;
+  if (findBuffer(launch, address, bytes, kind))
+    return;
   const Allocation *found = findAllocation(reinterpret_cast<const void *>(address));
   auto fail = [&](const char *what, uint64_t bad, const char *legal) {
     reportThread(warp, lane, what,
@@ -38,8 +87,10 @@ void checkAllocation(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes
     fail("use-after-free", address, "memory that has not been freed");
   if (address + bytes > found->begin + found->bytes)
     fail("out-of-bounds", found->begin + found->bytes, "addresses inside one live allocation");
+  checkBuffers(warp, lane, address, bytes, kind, *found);
   launch.hitBegin = found->begin;
   launch.hitEnd = found->begin + found->bytes;
+  launch.isHitReadOnly = false;
   launch.isHitConstant = found->kind == MemoryKind::Constant;
 }
 
@@ -85,9 +136,10 @@ uint8_t *globalAccess(Warp &warp, const Instruction &in, uint32_t lane, uint64_t
                       uint32_t bytes, AccessKind kind) {
   Launch &launch = *warp.launch;
   const AddressSpace &space = addressSpace();
-  if (address < launch.hitBegin || address + bytes > launch.hitEnd)
-    checkAllocation(warp, lane, address, bytes, kind);
   bool isWrite = kind != AccessKind::Read;
+  if (address < launch.hitBegin || address + bytes > launch.hitEnd ||
+      (isWrite && launch.isHitReadOnly))
+    checkAllocation(warp, lane, address, bytes, kind);
   if (isWrite && launch.isHitConstant)
     reportThread(warp, lane, "constant", "a thread writes to constant memory",
                  describeAddress(address), "writes to .global memory");
@@ -256,12 +308,15 @@ uint8_t *accessInOrder(Warp &warp, const Instruction &in, const uint64_t *addres
   for (uint32_t lane = 0; lane < warpLanes; ++lane)
     isInOrder &= addresses[lane] == first + lane * bytes;
   uint32_t all = warpLanes * bytes;
-  if (!isInOrder || first < launch.hitBegin || first + all > launch.hitEnd ||
-      (kind != AccessKind::Read && launch.isHitConstant))
+  bool isWrite = kind != AccessKind::Read;
+  if (!isInOrder)
+    return nullptr;
+  bool isHit = first >= launch.hitBegin && first + all <= launch.hitEnd &&
+               !(isWrite && (launch.isHitReadOnly || launch.isHitConstant));
+  if (!isHit && !findBuffer(launch, first, all, kind))
     return nullptr;
   const AddressSpace &space = addressSpace();
   uint64_t offset = first - space.base;
-  bool isWrite = kind != AccessKind::Read;
   if (!isWrite && !holdAllValues(space.values, offset, all))
     return nullptr;
   if (launch.findsRaces) {

@@ -87,6 +87,7 @@ using DecodeTable = std::unordered_map<std::string, Decode>;
 
 const DecodeTable &integerOpcodes();
 const DecodeTable &bitOpcodes();
+const DecodeTable &bitFieldOpcodes();
 const DecodeTable &moveOpcodes();
 const DecodeTable &comparisonOpcodes();
 const DecodeTable &conversionOpcodes();

@@ -11,7 +11,9 @@ namespace ulsc::simulator::ptx {
 class PtxError : public std::runtime_error {
 public:
   PtxError(uint32_t line, const std::string &message)
-      : std::runtime_error(text("PTX line ", line, ": ", message)) {}
+      : std::runtime_error(text("PTX line ", line, ": ", message)), line(line) {}
+
+  const uint32_t line;
 };
 
 template <typename... Parts>

@@ -17,7 +17,7 @@ constexpr uint64_t cellsKept = 8 << 20;
 } // namespace
 
 void runKernel(const Kernel &kernel, Dimensions grid, Dimensions block, uint32_t dynamicSharedBytes,
-               const uint8_t *parameters) {
+               const uint8_t *parameters, const std::vector<LaunchBuffer> &buffers) {
   reuseSegments();
   Launch launch;
   launch.kernel = &kernel;
@@ -25,6 +25,7 @@ void runKernel(const Kernel &kernel, Dimensions grid, Dimensions block, uint32_t
   launch.block = block;
   launch.dynamicSharedBytes = dynamicSharedBytes;
   launch.parameters = parameters;
+  launch.buffers = buffers;
   launch.operation = device().runningNumber;
   launch.findsRaces = settings().findsRaces;
   launch.globalCellShift = uint32_t(__builtin_ctz(kernel.narrowestGlobal));

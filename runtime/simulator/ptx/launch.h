@@ -8,7 +8,7 @@ namespace ulsc::simulator::ptx {
 
 /// Called while the kernel's operation runs.
 void runKernel(const Kernel &kernel, Dimensions grid, Dimensions block, uint32_t dynamicSharedBytes,
-               const uint8_t *parameters);
+               const uint8_t *parameters, const std::vector<LaunchBuffer> &buffers);
 
 /// Instructions that all lanes of all launches have executed so far in this process.
 uint64_t laneInstructionsExecuted();

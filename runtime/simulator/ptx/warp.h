@@ -21,11 +21,20 @@ struct Segment {
   uint32_t warp = 0, epoch = 0;
 };
 
+/// A buffer that the program passes to a launch: all of its allocation that the kernel may touch.
+struct LaunchBuffer {
+  uint64_t begin = 0, bytes = 0;
+  bool isWritable = false;
+};
+
 struct Launch {
   const Kernel *kernel = nullptr;
   Dimensions grid, block;
   uint32_t dynamicSharedBytes = 0;
   const uint8_t *parameters = nullptr;
+  /// Those the program declared, writable ones first. An allocation in which none of them lies is
+  /// open as a whole.
+  std::vector<LaunchBuffer> buffers;
 
   // For the accesses: the same for all blocks.
   uint32_t operation = 0; ///< Number in the log.
@@ -34,9 +43,9 @@ struct Launch {
   uint32_t firstSegment = 1;
   std::vector<Segment> segments;
   uint64_t laneInstructions = 0;
-  /// The allocation that the last access hit.
+  /// The allocation, or the declared buffer, that the last access hit.
   uint64_t hitBegin = 0, hitEnd = 0;
-  bool isHitConstant = false;
+  bool isHitConstant = false, isHitReadOnly = false;
   uint64_t touchedCells = 0; ///< To give their memory back in time.
 };
 

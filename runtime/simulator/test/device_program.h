@@ -31,6 +31,8 @@ Result cuGraphGetNodes(cuda::Graph graph, void **nodes, size_t *count);
 Result cudaMemset(void *pointer, int value, size_t bytes);
 void ulsc_simulator_set_source(const char *source);
 void ulsc_simulator_forget(void *pointer, size_t bytes, cuda::Stream stream);
+void ulsc_simulator_declare_buffers(void *const *buffers, const int64_t *bytes, int count,
+                                    int outputs);
 }
 
 namespace ulsc::simulator::test {

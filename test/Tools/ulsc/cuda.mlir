@@ -6,7 +6,8 @@
 // RUN: not ulsc compile %S/../../golden/llama/config.json --seq 32 --batch 4 --target cuda --arch sm_75 --emit=llvm 2>&1 | FileCheck %s --check-prefix=OLD
 
 // PTX90: .target sm_90
-// PTX90: .visible .entry
+// PTX90: // source: {{.+}}
+// PTX90-NEXT: .visible .entry
 // PTX90: ld.global.v4
 // PTX80: .target sm_80
 

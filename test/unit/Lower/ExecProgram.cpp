@@ -61,7 +61,7 @@ static void collectiveStart(ulsc_context *, const ulsc_collective_desc *d, void 
     std::memmove(outputs[i], inputs[i], d->elements[i] * 4);
 }
 static void collectiveWait(ulsc_context *, int32_t) {}
-static void blockBegin(ulsc_context *, const char *) {}
+static void blockBegin(ulsc_context *, const char *, const char *) {}
 static void blockEnd(ulsc_context *) {}
 
 struct ExecProgram::Machine {

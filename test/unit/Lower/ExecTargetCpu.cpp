@@ -14,8 +14,8 @@
 
 static int parts = 1;
 
-static void launch(ulsc_context *context, ulsc_kernel kernel, const char *, void *const *arguments,
-                   int64_t extent, int64_t grain) {
+static void launch(ulsc_context *context, ulsc_kernel kernel, const char *, const char *,
+                   void *const *arguments, int64_t extent, int64_t grain) {
   int64_t chunks = (extent + grain - 1) / grain;
   int64_t each = (chunks + parts - 1) / parts;
   for (int64_t first = 0, thread = 0; first < chunks; first += each, ++thread)

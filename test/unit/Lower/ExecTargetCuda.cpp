@@ -35,8 +35,8 @@ struct State {
 
 static State *current = nullptr;
 
-static void launch(ulsc_context *context, ulsc_kernel kernel, const char *, void *const *arguments,
-                   int64_t blocks, int64_t threads) {
+static void launch(ulsc_context *context, ulsc_kernel kernel, const char *, const char *,
+                   void *const *arguments, int64_t blocks, int64_t threads) {
   auto &described = *reinterpret_cast<ulsc_device_kernel *>(kernel);
   Function function = nullptr;
   check(cuModuleGetFunction(&function, current->module, described.symbol), described.symbol);
@@ -49,13 +49,13 @@ static void launch(ulsc_context *context, ulsc_kernel kernel, const char *, void
         described.symbol);
 }
 
-static void copy(ulsc_context *, void *target, const void *source, int64_t bytes) {
+static void copy(ulsc_context *, const char *, void *target, const void *source, int64_t bytes) {
   check(cuMemcpyDtoDAsync_v2(DevicePointer(target), DevicePointer(source), size_t(bytes),
                              current->stream),
         "copy");
 }
 
-static void fill(ulsc_context *, void *target, uint32_t value, int32_t elementBytes,
+static void fill(ulsc_context *, const char *, void *target, uint32_t value, int32_t elementBytes,
                  int64_t count) {
   auto pointer = DevicePointer(target);
   check(elementBytes == 1   ? cuMemsetD8Async(pointer, uint8_t(value), count, current->stream)
