@@ -249,10 +249,10 @@ std::vector<RankMemory> memory::readPlan(ModuleOp module) {
     RankMemory rank;
     reader.setRanks(rank, dist::getStage(function));
     rank.total = *function.getFrameBytes();
-    for (exec::Category category : {exec::Category::Parameters, exec::Category::Gradients,
-                                    exec::Category::Optimizer, exec::Category::Activations,
-                                    exec::Category::Temporaries, exec::Category::Communication,
-                                    exec::Category::Workspaces}) {
+    for (exec::Category category :
+         {exec::Category::Parameters, exec::Category::Gradients, exec::Category::Optimizer,
+          exec::Category::Activations, exec::Category::Temporaries, exec::Category::Communication,
+          exec::Category::Workspaces}) {
       Row row{exec::stringifyCategory(category).str()};
       auto bytes = categories.getAs<IntegerAttr>(row.name);
       bool isState = category == exec::Category::Parameters ||

@@ -69,8 +69,8 @@ std::unique_ptr<Device> createCpuDevice(int threads);
 
 /// The CUDA backend on the GPU of this rank of the machine, with the kernels of `kernels`, PTX.
 /// `threads` are the host's, for what happens around the steps. A collective that has not ended for
-/// `collectiveTimeout` seconds ends the job, unless they are 0. `usesGraph`: steps are launches of a
-/// CUDA graph.
+/// `collectiveTimeout` seconds ends the job, unless they are 0. `usesGraph`: steps are launches of
+/// a CUDA graph.
 std::unique_ptr<Device> createCudaDevice(int localRank, const char *kernels, int threads,
                                          double collectiveTimeout, bool usesGraph);
 
