@@ -283,7 +283,8 @@ std::vector<Fault> makeFaults() {
 TEST(DeviceFaultPlan, HoldsOnTheDevice) {
   Words flags = {"--mesh", "dp=2,tp=2", "--strategy", "zero1+tp",           "--microbatches",
                  "2",      "--dropout", "on",         "--pass-pipeline-at", kPoison};
-  fs::path program = compile(goldenDirectory("llama"), makeFlags({"", 4, flags, "", "", {}, {}}, false));
+  fs::path program =
+      compile(goldenDirectory("llama"), makeFlags({"", 4, flags, "", "", {}, {}}, false));
   for (int seed = 0; seed < 2; ++seed) {
     Ending ending = runProgram(program, 4, seed);
     EXPECT_EQ(ending.good, 4) << ending.outcome.output;

@@ -69,8 +69,8 @@ void setSource(const char *source);
 /// what every rank waits for. May return an empty string.
 void onStall(std::string (*describe)());
 
-/// Called each time a waiting host call finds no ready head, with the device locked: the NCCL drop-in
-/// looks for ranks that have died.
+/// Called each time a waiting host call finds no ready head, with the device locked: the NCCL
+/// drop-in looks for ranks that have died.
 void onIdle(void (*check)());
 
 /// A random number below `bound` from the generator that ULSC_SIMULATOR_SEED starts.
