@@ -67,7 +67,7 @@ Words makeFlags(const Fault &fault, bool isBroken) {
 struct Ending {
   Outcome outcome;
   std::vector<json> reports;
-  int reported = 0; ///< Ranks that ended with the exit code of a report.
+  int good = 0, reported = 0; ///< Ranks that ended with 0, and with the code of a report.
 };
 
 /// Each rank tells how it ended; by `isPatient` the launcher lets the others come to their own end.
@@ -81,7 +81,8 @@ Words patiently(Words command, const fs::path &program, bool isPatient) {
   return command;
 }
 
-/// A run of two steps. Nobody waits longer than a few seconds for what never comes.
+/// A run of two steps. Only where a rank is known to hang do the others give up soon: a machine may
+/// be busy.
 Ending runProgram(const fs::path &program, int ranks, int seed, bool isPatient = true) {
   static int runs = 0;
   std::string mark = std::to_string(::getpid()) + "-" + std::to_string(runs++);
@@ -92,13 +93,16 @@ Ending runProgram(const fs::path &program, int ranks, int seed, bool isPatient =
              {{"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()},
               {"ULSC_SIMULATOR_SEED", std::to_string(seed)},
               {"ULSC_SIMULATOR_REPORT", file.string()},
-              {"ULSC_SIMULATOR_TIMEOUT", "5"},
+              {"ULSC_SIMULATOR_TIMEOUT", isPatient ? "60" : "3"},
               {"ULSC_TEST_RUN", mark}});
-  Ending ending{run(patiently(command, program, isPatient), {}, 60), {}};
+  Ending ending{run(patiently(command, program, isPatient), {}, 120), {}};
   EXPECT_TRUE(findProcesses("ULSC_TEST_RUN=" + mark).empty()) << "a rank has not ended";
-  const std::string ended = "rank ended with " + std::to_string(kReportExitCode) + "\n";
-  for (size_t at = 0; (at = ending.outcome.output.find(ended, at)) != std::string::npos; ++at)
-    ++ending.reported;
+  const std::string &output = ending.outcome.output, ended = "rank ended with ";
+  for (size_t at = 0; (at = output.find(ended, at)) != std::string::npos;) {
+    int code = std::atoi(output.c_str() + (at += ended.size()));
+    ending.good += code == 0;
+    ending.reported += code == kReportExitCode;
+  }
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);)
     ending.reports.push_back(json::parse(line));
@@ -156,7 +160,7 @@ TEST_P(DeviceFault, IsNotInTheProgramWithoutIt) {
     return;
   for (int seed = 0; seed < 2; ++seed) {
     Ending ending = runProgram(program, fault.ranks, seed);
-    EXPECT_EQ(ending.outcome.exitCode, 0) << ending.outcome.output;
+    EXPECT_EQ(ending.good, fault.ranks) << ending.outcome.output;
     EXPECT_TRUE(ending.reports.empty());
   }
 }
@@ -185,7 +189,14 @@ std::vector<Fault> makeFaults() {
        {"race"},
        {mlp, "(source model.layers.0.mlp.down_proj in layer.fwd)"},
        5},
-      {"EventOfGradient", 4, both, "fault=late-wait at=lm_head", "", {"race"}, {head}, 5},
+      {"EventOfGradient",
+       4,
+       both,
+       "fault=late-wait at=lm_head",
+       "",
+       {"race"},
+       {"all_reduce of lm_head in head.bwd", "(source model.norm in head.bwd)"},
+       5},
       {"Barrier",
        1,
        one,
@@ -272,10 +283,11 @@ std::vector<Fault> makeFaults() {
 TEST(DeviceFaultPlan, HoldsOnTheDevice) {
   Words flags = {"--mesh", "dp=2,tp=2", "--strategy", "zero1+tp",           "--microbatches",
                  "2",      "--dropout", "on",         "--pass-pipeline-at", kPoison};
-  fs::path program = compile(goldenDirectory("llama"), makeFlags({"", 4, flags}, false));
+  fs::path program =
+      compile(goldenDirectory("llama"), makeFlags({"", 4, flags, "", "", {}, {}}, false));
   for (int seed = 0; seed < 2; ++seed) {
     Ending ending = runProgram(program, 4, seed);
-    EXPECT_EQ(ending.outcome.exitCode, 0) << ending.outcome.output;
+    EXPECT_EQ(ending.good, 4) << ending.outcome.output;
     EXPECT_TRUE(ending.reports.empty());
   }
 }
