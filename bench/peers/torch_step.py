@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Times a training step of a Hugging Face model in PyTorch on the CPU, without torch.compile; prints JSON.
+"""Times a training step of a Hugging Face model in PyTorch on the CPU or a GPU, without torch.compile; prints JSON.
 
     torch_step.py [--config config.json] [--batch 4] [--seq 256] [--threads 2] [--steps 5] [--warmup 2]
-                  [--dtype f32|bf16] [--attention sdpa|eager] [--adamw fused|foreach|loop]
+                  [--device cpu|cuda] [--dtype f32|bf16] [--attention sdpa|eager] [--adamw fused|foreach|loop]
 
 Without --config the model is gpt2 with 124,439,808 parameters. A step is forward, backward, clipping of the
 global norm and AdamW, on tokens already in memory; dropout is off; weights and tokens are random. The defaults
@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warmup", type=int, default=2)
     parser.add_argument("--dtype", choices=("f32", "bf16"), default="f32")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--attention", choices=("sdpa", "eager"), default="sdpa")
     parser.add_argument("--adamw", choices=("fused", "foreach", "loop"), default="fused")
     arguments = parser.parse_args()
@@ -47,21 +48,21 @@ def main():
         if key.endswith("_pdrop") or key in ("attention_dropout", "hidden_dropout", "resid_dropout"):
             setattr(config, key, 0.0)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32,
-                                             attn_implementation=arguments.attention).train()
+                                             attn_implementation=arguments.attention).train().to(arguments.device)
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     vectors = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": 0.1},
                                    {"params": vectors, "weight_decay": 0.0}],
                                   lr=3e-4, betas=(0.9, 0.95), eps=1e-8,
                                   fused=arguments.adamw == "fused", foreach=arguments.adamw == "foreach")
-    stream = torch.randint(config.vocab_size, (arguments.batch * arguments.seq + 1,))
+    stream = torch.randint(config.vocab_size, (arguments.batch * arguments.seq + 1,), device=arguments.device)
     inputs, targets = stream[:-1].view(arguments.batch, arguments.seq), stream[1:]
 
     milliseconds, losses = [], []
     for _ in range(arguments.warmup + arguments.steps):
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=arguments.dtype == "bf16"):
+        with torch.autocast(arguments.device, torch.bfloat16, enabled=arguments.dtype == "bf16"):
             logits = model(input_ids=inputs, use_cache=False).logits
         loss = torch.nn.functional.cross_entropy(logits.float().view(-1, logits.shape[-1]), targets)
         loss.backward()
@@ -77,7 +78,8 @@ def main():
         "python": platform.python_version(), "processor": torch.backends.cpu.get_cpu_capability(),
         "compile": False, "model_type": config.model_type,
         "parameters": sum(p.numel() for p in model.parameters()),
-        "batch": arguments.batch, "seq": arguments.seq, "threads": arguments.threads, "dtype": arguments.dtype,
+        "batch": arguments.batch, "seq": arguments.seq, "threads": arguments.threads,
+        "device": arguments.device, "dtype": arguments.dtype,
         "attention": arguments.attention, "adamw": arguments.adamw, "dropout": 0.0,
         "warmup": arguments.warmup, "steps": arguments.steps,
         "step_ms": round(median, 3), "step_ms_min": round(min(timed), 3),

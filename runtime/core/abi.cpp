@@ -46,7 +46,8 @@ static void runTraced(Context &context, TraceEvent event, Work work) {
 void ulsc_launch(ulsc_context *context, ulsc_kernel kernel, const char *name, const char *source,
                  void *const *arguments, int64_t extent, int64_t grain) {
   full(context).device->announce(source);
-  runTraced(full(context), {TraceEvent::Kernel, name},
+  runTraced(full(context),
+            {TraceEvent::Kernel, name, nullptr, full(context).device->accessedBytes(kernel)},
             [&] { full(context).device->launch(context, kernel, arguments, extent, grain); });
   advanceCommunication(full(context));
 }

@@ -128,6 +128,14 @@ public:
                  described.symbol);
   }
 
+  int64_t accessedBytes(ulsc_kernel kernel) const override {
+    auto &described = *reinterpret_cast<const ulsc_device_kernel *>(kernel);
+    int64_t bytes = 0;
+    for (int i = 0; i < described.pointers; ++i)
+      bytes += described.bytes[i];
+    return bytes;
+  }
+
   void gemm(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
             void *workspace) override {
     driver.announce(desc.name);

@@ -47,6 +47,8 @@ public:
 
   virtual void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments,
                       int64_t extent, int64_t grain) = 0;
+  /// Bytes of the buffers that a kernel accesses; 0 where the device doesn't know.
+  virtual int64_t accessedBytes(ulsc_kernel) const { return 0; }
   virtual void gemm(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
                     void *workspace) = 0;
   virtual void copy(void *target, const void *source, int64_t bytes) = 0;

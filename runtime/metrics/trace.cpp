@@ -167,7 +167,8 @@ std::string Trace::text() const {
                    {{"waited_us", event.waited * 1e6}});
       break;
     case TraceEvent::Kernel:
-      list.addSpan(event.name, "kernel", ComputeLane, event.begin, event.end);
+      list.addSpan(event.name, "kernel", ComputeLane, event.begin, event.end,
+                   event.number ? Json{{"bytes", event.number}} : Json::object());
       break;
     case TraceEvent::Gemm:
       list.addSpan(event.name, "gemm", ComputeLane, event.begin, event.end,

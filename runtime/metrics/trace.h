@@ -20,7 +20,7 @@ struct TraceEvent {
   Kind kind;
   const char *name = nullptr;       // of a block, a kernel or a GEMM
   const void *descriptor = nullptr; // ulsc_gemm_desc or ulsc_collective_desc
-  int64_t number = 0;               // a collective's slot, or the step
+  int64_t number = 0; // a collective's slot, the step, or bytes that a kernel accesses
   /// Of the device's clock; -1 for what the host does between the steps' work.
   int64_t beginMark = -1, endMark = -1;
   double begin = 0, end = 0; // seconds of secondsNow; of what has marks known after the step

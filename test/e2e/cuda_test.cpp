@@ -35,22 +35,18 @@ std::ostream &operator<<(std::ostream &stream, const CudaCase &c) {
   return stream << describe(c.choices) << (c.isAlone ? " on one rank" : "");
 }
 
-/// A choice of a dimension that decides what kernels and products there are, and one of another.
+/// A dtype and a choice of another dimension: each kind of kernel and product in each of its forms.
 using Pair = std::pair<std::string, std::string>;
 
 std::vector<Pair> getPairs(const Case &choices) {
   std::vector<Pair> pairs;
-  auto nameOf = [&](size_t i) {
-    return getDimensions()[i].name + ":" + getChoice(choices, i).name;
-  };
-  // What is narrow beside f32 would hide small errors of f32's kernels.
-  std::set<std::string> deciding = {"model", "tensor"};
-  if (!usesChoice(choices, "dtype", "f32") || isWide(choices))
-    deciding.insert("dtype");
-  for (size_t i = 0; i < choices.size(); ++i)
-    for (size_t j = 0; j < choices.size(); ++j)
-      if (i != j && deciding.count(getDimensions()[i].name))
-        pairs.emplace_back(nameOf(i), nameOf(j));
+  for (const char *dtype : {"f32", "bf16", "f16"}) {
+    // What is narrow beside f32 would hide small errors of f32's kernels.
+    if (!usesChoice(choices, "dtype", dtype) || (std::string(dtype) == "f32" && !isWide(choices)))
+      continue;
+    for (size_t i = 0; i < choices.size(); ++i)
+      pairs.emplace_back(dtype, getDimensions()[i].name + ":" + getChoice(choices, i).name);
+  }
   return pairs;
 }
 
@@ -88,13 +84,11 @@ std::vector<CudaCase> getCases() {
     all = coverPairs(all);
   }
   std::vector<CudaCase> cases;
-  std::set<std::string> alone; // of each model, in f32 and in another dtype
+  std::set<std::string> alone; // each dtype
   for (const Case &choices : all) {
-    if (alone
-            .insert(getChoice(choices, 0).name +
-                    (usesChoice(choices, "dtype", "f32") ? "" : "narrow"))
-            .second)
-      cases.push_back({choices, true});
+    for (const char *dtype : {"f32", "bf16", "f16"})
+      if (usesChoice(choices, "dtype", dtype) && alone.insert(dtype).second)
+        cases.push_back({choices, true});
     cases.push_back({choices, false});
   }
   return cases;
@@ -143,5 +137,42 @@ TEST_P(Cuda, TrainsAsTheCpuDoes) {
 INSTANTIATE_TEST_SUITE_P(Cases, Cuda, testing::ValuesIn(getCases()), [](const auto &info) {
   return nameOfCase({info.param.choices}) + (info.param.isAlone ? "_alone" : "");
 });
+
+/// Times come from the device: the host has submitted a step long before it has run.
+TEST(CudaTimes, TraceAndExposureAreOfTheDevice) {
+  fs::path directory = scratchDirectory("cuda-times"), model = goldenDirectory("llama");
+  fs::path program =
+      compile(model, {"--seq", "32", "--batch", "8", "--mesh", "dp=2", "--target", "cuda"});
+  std::vector<StepMetrics> steps =
+      train(program, 2,
+            {"--data", model / "tokens.bin", "--steps", "2", "--trace", directory / "trace.json",
+             "--trace-steps", "1"},
+            {{"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()}});
+  ASSERT_EQ(steps.size(), 2u);
+  double end = 0, computed = 0, waited = 0, step = 0;
+  for (const json &event : readJson(directory / "trace.json")["traceEvents"]) {
+    if (event["pid"] != 0 || event["ph"] != "X")
+      continue;
+    std::string category = event["cat"];
+    double begin = event["ts"], duration = event["dur"];
+    if (category == "step")
+      step = duration;
+    if (category == "wait")
+      waited += duration;
+    if (category != "kernel" && category != "gemm")
+      continue;
+    EXPECT_GE(begin, end - 1e-3) << "one stream runs one kernel after the other";
+    end = begin + duration;
+    computed += duration;
+    EXPECT_GT(event["args"].value("bytes", 0.0) + event["args"].value("flops", 0.0), 0);
+  }
+  EXPECT_GT(computed, 0);
+  EXPECT_LE(computed + waited, step);
+  double exposed = 0;
+  for (const json &milliseconds : steps[1].all["exposed_comm_ms"])
+    exposed += milliseconds.get<double>();
+  EXPECT_GE(exposed * 1e3, waited * 0.999);
+  EXPECT_LE(exposed, steps[1].all["step_ms"].get<double>());
+}
 
 } // namespace
