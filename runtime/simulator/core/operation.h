@@ -30,8 +30,8 @@ struct Operation {
   std::function<void()> run;
   /// False for copies inside the device, which carry "holds no value" along with the bytes.
   bool requiresValues = true;
-  /// Called with the operation itself when it joins a queue: now, or at each launch of the graph that
-  /// captured it. Gives collectives their order.
+  /// Called with the operation itself when it joins a queue: now, or at each launch of the graph
+  /// that captured it. Gives collectives their order.
   std::function<void(const Operation &)> queued = nullptr;
 };
 
