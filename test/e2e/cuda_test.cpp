@@ -11,6 +11,7 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "cover_pairs.h"
 #include "legality_training.h"
 
 #include <gtest/gtest.h>
@@ -36,10 +37,8 @@ std::ostream &operator<<(std::ostream &stream, const CudaCase &c) {
 }
 
 /// A dtype and a choice of another dimension: each kind of kernel and product in each of its forms.
-using Pair = std::pair<std::string, std::string>;
-
-std::vector<Pair> getPairs(const Case &choices) {
-  std::vector<Pair> pairs;
+std::vector<ChoicePair> getPairs(const Case &choices) {
+  std::vector<ChoicePair> pairs;
   for (const char *dtype : {"f32", "bf16", "f16"}) {
     // What is narrow beside f32 would hide small errors of f32's kernels.
     if (!usesChoice(choices, "dtype", dtype) || (std::string(dtype) == "f32" && !isWide(choices)))
@@ -50,38 +49,13 @@ std::vector<Pair> getPairs(const Case &choices) {
   return pairs;
 }
 
-/// Cases in which all the pairs are, each the one with most new pairs, of those the one with the
-/// fewest ranks.
-std::vector<Case> coverPairs(const std::vector<Case> &cases) {
-  std::set<Pair> met;
-  std::vector<Case> chosen;
-  while (true) {
-    const Case *best = nullptr;
-    long most = 0;
-    for (const Case &choices : cases) {
-      std::vector<Pair> pairs = getPairs(choices);
-      long gain = std::count_if(pairs.begin(), pairs.end(),
-                                [&](const Pair &pair) { return !met.count(pair); });
-      if (gain > most || (gain == most && best && countRanks(choices) < countRanks(*best))) {
-        best = &choices;
-        most = gain;
-      }
-    }
-    if (most == 0)
-      return chosen;
-    for (const Pair &pair : getPairs(*best))
-      met.insert(pair);
-    chosen.push_back(*best);
-  }
-}
-
 std::vector<CudaCase> getCases() {
   std::string problem;
   CaseList list = readLegalityCases(problem);
   std::vector<Case> all = list.pairwise;
   if (!isExhaustive()) {
     all.insert(all.end(), list.more.begin(), list.more.end());
-    all = coverPairs(all);
+    all = coverPairs(all, getPairs, countRanks);
   }
   std::vector<CudaCase> cases;
   std::set<std::string> alone; // each dtype
@@ -139,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, Cuda, testing::ValuesIn(getCases()), [](const au
 });
 
 /// Times come from the device: the host has submitted a step long before it has run.
-TEST(CudaTimes, TraceAndExposureAreOfTheDevice) {
+TEST(CudaTimes, AreOfTheDevice) {
   fs::path directory = scratchDirectory("cuda-times"), model = goldenDirectory("llama");
   fs::path program =
       compile(model, {"--seq", "32", "--batch", "8", "--mesh", "dp=2", "--target", "cuda"});
@@ -150,7 +124,8 @@ TEST(CudaTimes, TraceAndExposureAreOfTheDevice) {
             {{"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()}});
   ASSERT_EQ(steps.size(), 2u);
   double end = 0, computed = 0, waited = 0, step = 0;
-  for (const json &event : readJson(directory / "trace.json")["traceEvents"]) {
+  json trace = readJson(directory / "trace.json");
+  for (const json &event : trace["traceEvents"]) {
     if (event["pid"] != 0 || event["ph"] != "X")
       continue;
     std::string category = event["cat"];

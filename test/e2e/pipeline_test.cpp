@@ -11,11 +11,13 @@
 //
 //===---------------------------------------------------------------------------------------===//
 
+#include "cover_pairs.h"
 #include "harness.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <set>
 
 using namespace ulsc::test;
@@ -78,10 +80,8 @@ std::vector<Cell> makeCells() {
   return cells;
 }
 
-using Pair = std::pair<std::string, std::string>;
-
-std::vector<Pair> getPairs(const Cell &cell) {
-  std::vector<Pair> pairs;
+std::vector<ChoicePair> getPairs(const Cell &cell) {
+  std::vector<ChoicePair> pairs;
   std::vector<std::string> choices = cell.getChoices();
   for (size_t i = 0; i < choices.size(); ++i)
     for (size_t j = i + 1; j < choices.size(); ++j)
@@ -89,37 +89,13 @@ std::vector<Pair> getPairs(const Cell &cell) {
   return pairs;
 }
 
-/// Cells that meet every pair of choices, each the one that meets most new pairs, of those the one
-/// with the fewest ranks.
-std::vector<Cell> coverPairs(const std::vector<Cell> &cells) {
-  std::set<Pair> met;
-  std::vector<Cell> chosen;
-  while (true) {
-    const Cell *best = nullptr;
-    size_t most = 0;
-    for (const Cell &cell : cells) {
-      size_t gain = 0;
-      for (const Pair &pair : getPairs(cell))
-        gain += !met.count(pair);
-      if (gain > most || (gain == most && best && cell.getRanks() < best->getRanks())) {
-        best = &cell;
-        most = gain;
-      }
-    }
-    if (most == 0)
-      return chosen;
-    for (const Pair &pair : getPairs(*best))
-      met.insert(pair);
-    chosen.push_back(*best);
-  }
-}
-
 std::vector<Cell> getCells(bool isLegal) {
   std::vector<Cell> cells;
   for (const Cell &cell : makeCells())
     if (cell.isLegal() == isLegal)
       cells.push_back(cell);
-  return isExhaustive() || !isLegal ? cells : coverPairs(cells);
+  return isExhaustive() || !isLegal ? cells
+                                    : coverPairs(cells, getPairs, std::mem_fn(&Cell::getRanks));
 }
 
 //===---------------------------------------------------------------------------------------===//
