@@ -53,10 +53,15 @@ std::vector<CudaCase> getCases() {
   std::string problem;
   CaseList list = readLegalityCases(problem);
   std::vector<Case> all = list.pairwise;
-  if (!isExhaustive()) {
+  if (!isExhaustive())
     all.insert(all.end(), list.more.begin(), list.more.end());
+  // cuBLASLt has no products of f16 into bf16 (Tools/ulsc/cuda.mlir).
+  auto isRefused = [](const Case &choices) {
+    return usesChoice(choices, "dtype", "f16") && usesChoice(choices, "state", "bf16-gradients");
+  };
+  all.erase(std::remove_if(all.begin(), all.end(), isRefused), all.end());
+  if (!isExhaustive())
     all = coverPairs(all, getPairs, countRanks);
-  }
   std::vector<CudaCase> cases;
   std::set<std::string> alone; // each dtype
   for (const Case &choices : all) {
@@ -74,8 +79,11 @@ void expectSameReports(const json &actual, const json &expected) {
   ASSERT_EQ(actual["memory"].size(), expected["memory"].size());
   for (size_t i = 0; i < expected["memory"].size(); ++i) {
     const json &row = actual["memory"][i], &other = expected["memory"][i];
-    for (const char *category : {"parameters", "gradients", "optimizer", "activations"})
+    for (const char *category : {"parameters", "gradients", "optimizer"})
       EXPECT_EQ(row[category], other[category]) << category;
+    // What placement leaves free counts for what comes last.
+    double activations = other["activations"];
+    EXPECT_NEAR(row["activations"].get<double>(), activations, 0.03 * activations + 4096);
     auto liveWithoutWorkspaces = [](const json &row) {
       return row["largest_live"].get<double>() - row["workspaces"].get<double>();
     };
