@@ -24,15 +24,24 @@ using namespace ulsc::memory;
 
 int64_t memory::align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-int64_t memory::getLargestLiveBytes(llvm::ArrayRef<Lifetime> lifetimes) {
-  std::map<int64_t, int64_t> changes;
+/// The bytes needed from each point on at which they change.
+static std::map<int64_t, int64_t> getLiveBytes(llvm::ArrayRef<Lifetime> lifetimes) {
+  std::map<int64_t, int64_t> liveBytes;
   for (const Lifetime &lifetime : lifetimes) {
-    changes[lifetime.first] += align(lifetime.bytes);
-    changes[lifetime.last + 1] -= align(lifetime.bytes);
+    liveBytes[lifetime.first] += align(lifetime.bytes);
+    liveBytes[lifetime.last + 1] -= align(lifetime.bytes);
   }
-  int64_t live = 0, largest = 0;
-  for (auto [point, change] : changes)
-    largest = std::max(largest, live += change);
+  int64_t live = 0;
+  for (auto &entry : liveBytes)
+    entry.second = live += entry.second;
+  return liveBytes;
+}
+
+int64_t memory::getLargestLiveBytes(llvm::ArrayRef<Lifetime> lifetimes) {
+  std::map<int64_t, int64_t> liveBytes = getLiveBytes(lifetimes);
+  int64_t largest = 0;
+  for (auto [point, live] : liveBytes)
+    largest = std::max(largest, live);
   return largest;
 }
 
@@ -123,14 +132,7 @@ private:
 
 /// The largest sum of bytes needed at one point while each buffer lives.
 static llvm::SmallVector<int64_t> getContention(llvm::ArrayRef<Lifetime> lifetimes) {
-  std::map<int64_t, int64_t> liveBytes; // from this point on
-  for (const Lifetime &lifetime : lifetimes) {
-    liveBytes[lifetime.first] += align(lifetime.bytes);
-    liveBytes[lifetime.last + 1] -= align(lifetime.bytes);
-  }
-  int64_t live = 0;
-  for (auto &entry : liveBytes)
-    entry.second = live += entry.second;
+  std::map<int64_t, int64_t> liveBytes = getLiveBytes(lifetimes);
   llvm::SmallVector<int64_t> contention;
   for (const Lifetime &lifetime : lifetimes) {
     auto begin = liveBytes.find(lifetime.first), end = liveBytes.find(lifetime.last + 1);
