@@ -90,11 +90,10 @@ Ending runProgram(const fs::path &program, int ranks, int seed, bool isPatient =
   Words command =
       launch(program, ranks,
              {"--data", goldenDirectory("llama") / "tokens.bin", "--steps", "2", "--seed", "7"},
-             {{"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()},
-              {"ULSC_SIMULATOR_SEED", std::to_string(seed)},
-              {"ULSC_SIMULATOR_REPORT", file.string()},
-              {"ULSC_SIMULATOR_TIMEOUT", isPatient ? "60" : "3"},
-              {"ULSC_TEST_RUN", mark}});
+             onSimulatedDevice({{"ULSC_SIMULATOR_SEED", std::to_string(seed)},
+                                {"ULSC_SIMULATOR_REPORT", file.string()},
+                                {"ULSC_SIMULATOR_TIMEOUT", isPatient ? "60" : "3"},
+                                {"ULSC_TEST_RUN", mark}}));
   Ending ending{run(patiently(command, program, isPatient), {}, 120), {}};
   EXPECT_TRUE(findProcesses("ULSC_TEST_RUN=" + mark).empty()) << "a rank has not ended";
   const std::string &output = ending.outcome.output, ended = "rank ended with ";

@@ -104,9 +104,7 @@ TEST_P(Cuda, TrainsAsTheCpuDoes) {
   options.target = "cuda";
   for (int seed = 0; seed < (isExhaustive() ? 5 : 2); ++seed) {
     SCOPED_TRACE(seed);
-    options.environment = {
-        {"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()},
-        {"ULSC_SIMULATOR_SEED", std::to_string(seed)}};
+    options.environment = onSimulatedDevice({{"ULSC_SIMULATOR_SEED", std::to_string(seed)}});
     options.flags = {"--cuda-graph", seed % 2 ? "off" : "on"};
     CaseTraining actual = trainCase(command, choices, options);
     expectSameNumbers(choices, actual, expected);
@@ -125,11 +123,10 @@ TEST(CudaTimes, AreOfTheDevice) {
   fs::path directory = scratchDirectory("cuda-times"), model = goldenDirectory("llama");
   fs::path program =
       compile(model, {"--seq", "32", "--batch", "8", "--mesh", "dp=2", "--target", "cuda"});
-  std::vector<StepMetrics> steps =
-      train(program, 2,
-            {"--data", model / "tokens.bin", "--steps", "2", "--trace", directory / "trace.json",
-             "--trace-steps", "1"},
-            {{"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()}});
+  std::vector<StepMetrics> steps = train(program, 2,
+                                         {"--data", model / "tokens.bin", "--steps", "2", "--trace",
+                                          directory / "trace.json", "--trace-steps", "1"},
+                                         onSimulatedDevice());
   ASSERT_EQ(steps.size(), 2u);
   double end = 0, computed = 0, waited = 0, step = 0;
   json trace = readJson(directory / "trace.json");

@@ -61,13 +61,9 @@ protected:
     return compile(model, {"--seq", "32", "--batch", "8", "--target", target, "--mesh", mesh});
   }
 
-  static Environment simulated() {
-    return {{"LD_LIBRARY_PATH", (fs::path(ULSC_BUILD_DIR) / "lib" / "simulator").string()}};
-  }
-
   /// What torchrun's agent gives a rank.
   Environment torchrun(int rank, int ranks) const {
-    Environment all = simulated();
+    Environment all = onSimulatedDevice();
     all.insert({{"RANK", std::to_string(rank)},
                 {"WORLD_SIZE", std::to_string(ranks)},
                 {"LOCAL_RANK", std::to_string(rank)},
@@ -103,7 +99,7 @@ protected:
   /// The numbers of a run under mpirun.
   std::vector<StepMetrics> underMpi(const fs::path &program, int ranks) const {
     return train(program, ranks, {"--data", model / "tokens.bin", "--lr", "1e-3", "--steps", "2"},
-                 simulated());
+                 onSimulatedDevice());
   }
 
   static void expectSame(const std::vector<StepMetrics> &a, const std::vector<StepMetrics> &b) {
@@ -145,7 +141,7 @@ TEST_F(Launch, TrainsWithoutMpiAsWithIt) {
 }
 
 TEST_F(Launch, OneRankNeedsNoLauncher) {
-  Outcome outcome = run(command(compileFor("dp=1"), {"--steps", "1"}), simulated());
+  Outcome outcome = run(command(compileFor("dp=1"), {"--steps", "1"}), onSimulatedDevice());
   EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
 }
 
@@ -153,7 +149,7 @@ TEST_F(Launch, OneRankNeedsNoLauncher) {
 class LaunchExamples : public Launch {
 protected:
   Environment scriptEnvironment(const fs::path &program) const {
-    Environment all = simulated();
+    Environment all = onSimulatedDevice();
     std::string path = std::getenv("PATH");
     all["PATH"] = (fs::path(ULSC_SOURCE_DIR) / "test" / "clusters" / "bin").string() + ":" + path;
     all.insert({{"PROGRAM", program},
@@ -204,7 +200,7 @@ TEST_F(LaunchExamples, Slurm) {
 
 /// Two pods with two ranks each.
 TEST_F(LaunchExamples, Kubernetes) {
-  Environment environment = simulated();
+  Environment environment = onSimulatedDevice();
   environment.insert({{"MACHINES", "2"},
                       {"RANKS_PER_MACHINE", "2"},
                       {"MASTER_ADDR", "localhost"},
@@ -328,7 +324,7 @@ TEST_F(Launch, AnErrorOfNcclEndsAllRanks) {
 }
 
 TEST_F(Launch, AnErrorOfNcclEndsAllRanksUnderMpirun) {
-  Environment failing = simulated();
+  Environment failing = onSimulatedDevice();
   failing["ULSC_SIMULATOR_NCCL_ERROR"] = "4";
   Outcome outcome = run(
       launch(compileFor("dp=2"), 2, {"--data", model / "tokens.bin", "--steps", "100"}, failing));

@@ -99,6 +99,12 @@ Words ulsc::test::launch(const fs::path &program, int ranks, const Words &argume
   return command;
 }
 
+Environment ulsc::test::onSimulatedDevice(const Environment &environment) {
+  Environment all = environment;
+  all["LD_LIBRARY_PATH"] = fs::path(ULSC_BUILD_DIR) / "lib" / "simulator";
+  return all;
+}
+
 Environment ulsc::test::preload(const std::string &shim, const Environment &environment) {
   Environment all = environment;
   all["LD_PRELOAD"] = fs::path(ULSC_BUILD_DIR) / "lib" / ("lib" + shim + ".so");

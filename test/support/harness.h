@@ -56,6 +56,9 @@ inline std::ostream &operator<<(std::ostream &stream, const TrainingCase &c) {
 /// Preloads a library of `test/shim` into a program.
 Environment preload(const std::string &shim, const Environment &environment);
 
+/// For CUDA programs: they find the simulated device instead of a GPU.
+Environment onSimulatedDevice(const Environment &environment = {});
+
 /// One step's line of a metrics file.
 struct StepMetrics {
   int64_t step;
