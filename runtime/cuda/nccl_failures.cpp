@@ -43,8 +43,12 @@ void NcclCollectives::checkErrorOf(nccl::Comm comm, const Channel *channel) {
   std::optional<CollectiveLog::Unfinished> stuck;
   if (channel)
     stuck = log.firstUnfinished(channel->name);
-  if (!stuck)
+  if (!stuck) {
+    // A rank that has ended is an error of NCCL's, too. Its connection says which one it was and
+    // where, and who asks over it comes to know that first.
+    host.askAll(answerSeconds);
     endJob("communication between GPUs", reason);
+  }
   endJob(nameOf(stuck->collective.identifier), concat(reason, describeAbsent(*stuck)));
 }
 
