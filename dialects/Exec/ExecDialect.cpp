@@ -25,6 +25,14 @@ void ExecDialect::initialize() {
   registerOps();
 }
 
+LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kLibraryAttrName && !isa<AttentionLibraryAttr>(attribute.getValue()))
+    return op->emitOpError() << "has " << kLibraryAttrName << " = " << attribute.getValue()
+                             << ", not a library of attention such as "
+                                "#exec.attention_library<cudnn>";
+  return success();
+}
+
 bool ulsc::exec::isBuffer(Type type) {
   auto memref = dyn_cast<MemRefType>(type);
   return memref && memref.hasStaticShape() && memref.getLayout().isIdentity();

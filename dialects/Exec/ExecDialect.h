@@ -17,6 +17,9 @@
 
 namespace ulsc::exec {
 
+/// On a `uls.attention` or its gradient: the library that computes it, an AttentionLibraryAttr.
+constexpr llvm::StringLiteral kLibraryAttrName = "exec.library";
+
 /// Whether `type` is a memref of static shape and identity layout.
 bool isBuffer(mlir::Type type);
 

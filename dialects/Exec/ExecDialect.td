@@ -30,6 +30,7 @@ def Exec_Dialect : Dialect {
       control block, the only state that changes between steps without being a tensor.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
   let extraClassDeclaration = "void registerOps();";
 }
 
@@ -65,6 +66,24 @@ def Exec_KernelKindEnum : Exec_Enum<"KernelKind", "how a kernel is split across 
 ]>;
 // Stands in attribute dictionaries, so it has brackets.
 def Exec_KernelKindAttr : EnumAttr<Exec_Dialect, Exec_KernelKindEnum, "kernel_kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+// Values of ulsc_epilogue.
+def Exec_EpilogueEnum : Exec_Enum<"Epilogue", "what a matrix product does beside storing its result", [
+  I32EnumAttrCase<"Bias", 1, "bias">,
+  I32EnumAttrCase<"Gelu", 2, "gelu">,
+  I32EnumAttrCase<"GeluGrad", 3, "gelu_grad">,
+  I32EnumAttrCase<"GeluBiasGrad", 4, "gelu_bias_grad">,
+  I32EnumAttrCase<"BiasGrad", 5, "bias_grad">
+]>;
+def Exec_EpilogueAttr : Exec_EnumAttr<Exec_EpilogueEnum, "epilogue">;
+
+def Exec_AttentionLibraryEnum : Exec_Enum<"AttentionLibrary", "a library that computes attention", [
+  I32EnumAttrCase<"Cudnn", 0, "cudnn">
+]>;
+// Stands in attribute dictionaries, so it has brackets.
+def Exec_AttentionLibraryAttr : EnumAttr<Exec_Dialect, Exec_AttentionLibraryEnum, "attention_library"> {
   let assemblyFormat = "`<` $value `>`";
 }
 

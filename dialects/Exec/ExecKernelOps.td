@@ -29,6 +29,9 @@ def Exec_KernelOp : Exec_FunctionLike<"kernel"> {
     - kind `scatter`: elementwise ops over rows and columns, then one `exec.scatter_add`, whose
       result is yielded; the columns are split across threads.
 
+    Kernels of one `family` (updates of parameters) are the same but for the number of elements of their tensors of rank 1, which is
+    one for all of them in a kernel; a target may run several in one launch.
+
     Inputs may be indexed in any way. Reductions have f32, i32 or i64 results: sums of narrower
     floats are formed in f32. Float compares and arithmetic keep NaN and infinities; sums may be
     reassociated and products contracted.
@@ -56,7 +59,7 @@ def Exec_KernelOp : Exec_FunctionLike<"kernel"> {
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
                        DefaultValuedOptionalAttr<Exec_KernelKindAttr, "::ulsc::exec::KernelKind::Rows">:$kind,
-                       I64Attr:$row_dims);
+                       I64Attr:$row_dims, OptionalAttr<StrAttr>:$family);
   let extraClassDeclaration = functionDeclaration # [{
     /// Checks what holds when a target emits the kernel, and need not before: only ops that emission knows.
     llvm::LogicalResult verifyLowered();

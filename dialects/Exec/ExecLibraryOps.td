@@ -9,7 +9,7 @@
 
 include "dialects/Exec/ExecBase.td"
 
-def Exec_GemmOp : Exec_Op<"gemm"> {
+def Exec_GemmOp : Exec_Op<"gemm", [AttrSizedOperandSegments]> {
   let summary = "a batched matrix product with strides";
   let description = [{
     `c[b, m, n] (+)= sum over k of a[b, m, k] * b[b, k, n]`. `sizes` are [batch, m, n, k], strides are in
@@ -17,10 +17,26 @@ def Exec_GemmOp : Exec_Op<"gemm"> {
     `c_strides` [batch, m, n]. With `accumulate` c is added to. `c` overlaps neither a nor b.
     `name` is the source op, for messages and traces; `workspace` is bytes for the library.
 
+    With an `epilogue` (targets whose library has them, c by rows, one batch, no accumulation) the library does more with the
+    product p than to store it. Everything that it takes or gives has c's element type; vectors have n elements, matrices c's shape.
+
+    | epilogue | takes | c | gives |
+    |---|---|---|---|
+    | `bias` | bias | p + bias | |
+    | `gelu` | bias | gelu(z) of z = p + bias | z |
+    | `gelu_grad` | z | p * gelu'(z) | |
+    | `gelu_bias_grad` | z | p * gelu'(z) | sum over m of c |
+    | `bias_grad` | | p | sum over k of b |
+
+    gelu is the approximation by tanh.
+
     ```mlir
     exec.gemm "layers.*.up" %a, %b outs(%c) workspace(%w) sizes [1, 8, 64, 16]
         strides [0, 16, 1], [0, 64, 1], [0, 64, 1] accumulate
         : memref<8x16xf32>, memref<16x64xf32>, memref<8x64xf32>, memref<1024xi8>
+    exec.gemm "layers.*.up" %a, %b outs(%c) sizes [1, 8, 64, 16] strides [0, 16, 1], [0, 64, 1], [0, 64, 1]
+        epilogue gelu(%bias : memref<64xf32> -> %z : memref<8x64xf32>)
+        : memref<8x16xf32>, memref<16x64xf32>, memref<8x64xf32>
     ```
   }];
   let arguments = (ins StrAttr:$name,
@@ -30,19 +46,25 @@ def Exec_GemmOp : Exec_Op<"gemm"> {
                        Arg<Optional<Exec_Contiguous>, "", [MemWrite]>:$workspace,
                        DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$a_strides,
                        DenseI64ArrayAttr:$b_strides, DenseI64ArrayAttr:$c_strides,
-                       UnitAttr:$accumulate);
+                       UnitAttr:$accumulate, OptionalAttr<Exec_EpilogueAttr>:$epilogue,
+                       Arg<Optional<Exec_Contiguous>, "", [MemRead]>:$epilogue_input,
+                       Arg<Optional<Exec_Contiguous>, "", [MemWrite]>:$epilogue_output);
   let assemblyFormat = [{
     $name $a `,` $b `outs` `(` $c `)` (`workspace` `(` $workspace^ `)`)? `sizes` $sizes
-    `strides` $a_strides `,` $b_strides `,` $c_strides (`accumulate` $accumulate^)? attr-dict
+    `strides` $a_strides `,` $b_strides `,` $c_strides (`accumulate` $accumulate^)?
+    (`epilogue` $epilogue^ `(` ($epilogue_input^ `:` type($epilogue_input))?
+                               (`->` $epilogue_output^ `:` type($epilogue_output))? `)`)? attr-dict
     `:` type($a) `,` type($b) `,` type($c) (`,` type($workspace)^)?
   }];
   let hasVerifier = 1;
 }
 
-// What attention and its gradient share. Dropout: `rate` as compiled, `key` the name's hash.
+// What attention and its gradient share. Dropout: `rate` as compiled, `key` the name's hash. `library`: who computes it; the
+// target's own kernels where it is missing.
 defvar attentionAttributes = (ins F32Attr:$scale, UnitAttr:$causal,
                                   OptionalAttr<F32Attr>:$dropout_rate, OptionalAttr<I64Attr>:$dropout_key,
-                                  OptionalAttr<DenseI64ArrayAttr>:$dropout_sizes);
+                                  OptionalAttr<DenseI64ArrayAttr>:$dropout_sizes,
+                                  OptionalAttr<Exec_AttentionLibraryAttr>:$library);
 
 def Exec_AttentionOp : Exec_Op<"attention", [AttrSizedOperandSegments]> {
   let summary = "attention of grouped queries over keys and values, without a full score matrix";
@@ -60,7 +82,10 @@ def Exec_AttentionOp : Exec_Op<"attention", [AttrSizedOperandSegments]> {
     `((row * H + head) * S + query) * T + key` with `dropout_sizes` [H, S, T] and the `scalars` layer, row offset,
     head offset, query offset, key offset added to the local indices; head is `k * G + g`.
 
-    `scratch` holds what all threads need: `attentionScratchBytes` of the target.
+    `scratch` holds what all threads need: `attentionScratchBytes` of the target, or the library's workspace.
+
+    `library = #exec.attention_library<cudnn>` (bf16 and f16, no dropout, no segments) says that positions count from 0 in queries and
+    keys alike, so that the library's masks, which go by indices, are the same.
 
     ```mlir
     exec.attention %q, %k, %v positions(%qp, %kp) segments(%qs, %ks) outs(%o, %lse) scratch(%w) {

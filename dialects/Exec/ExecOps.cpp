@@ -102,6 +102,53 @@ static LogicalResult verifyStrides(GemmOp op, StringRef name, Type type, ArrayRe
   return success();
 }
 
+/// Checks what an epilogue takes or gives: `elements` of c's type, or nothing.
+static LogicalResult verifyEpilogueOperand(GemmOp op, StringRef which, Value value,
+                                           std::optional<int64_t> elements) {
+  if (bool(value) != elements.has_value())
+    return op.emitOpError("epilogue ") << stringifyEpilogue(*op.getEpilogue())
+                                       << (elements ? " needs an " : " takes no ") << which;
+  if (!value)
+    return success();
+  auto type = cast<MemRefType>(value.getType()), c = cast<MemRefType>(op.getC().getType());
+  if (type.getElementType() == c.getElementType() && type.getNumElements() == *elements)
+    return success();
+  return op.emitOpError("epilogue's ") << which << " is " << type << ", not " << *elements
+                                       << " elements of " << c.getElementType();
+}
+
+static LogicalResult verifyEpilogue(GemmOp op) {
+  if (!op.getEpilogue())
+    return op.getEpilogueInput() || op.getEpilogueOutput()
+               ? op.emitOpError("has operands of an epilogue without one")
+               : LogicalResult(success());
+  ArrayRef<int64_t> sizes = op.getSizes(), strides = op.getCStrides();
+  int64_t m = sizes[1], n = sizes[2];
+  if (sizes[0] != 1 || strides[2] != 1 || (m > 1 && strides[1] != n) || op.getAccumulate())
+    return op.emitOpError("has an epilogue and so needs one batch, c by rows without gaps, and no "
+                          "accumulation");
+  std::optional<int64_t> vector = n, matrix = m * n, input, output;
+  switch (*op.getEpilogue()) {
+  case Epilogue::Bias:
+    input = vector;
+    break;
+  case Epilogue::Gelu:
+    input = vector, output = matrix;
+    break;
+  case Epilogue::GeluGrad:
+    input = matrix;
+    break;
+  case Epilogue::GeluBiasGrad:
+    input = matrix, output = vector;
+    break;
+  case Epilogue::BiasGrad:
+    output = vector;
+    break;
+  }
+  return success(succeeded(verifyEpilogueOperand(op, "input", op.getEpilogueInput(), input)) &&
+                 succeeded(verifyEpilogueOperand(op, "output", op.getEpilogueOutput(), output)));
+}
+
 LogicalResult GemmOp::verify() {
   ArrayRef<int64_t> sizes = getSizes();
   if (sizes.size() != 4)
@@ -114,7 +161,7 @@ LogicalResult GemmOp::verify() {
       failed(verifyStrides(*this, "b", getB().getType(), getBStrides(), {batch, k, n})) ||
       failed(verifyStrides(*this, "c", getC().getType(), getCStrides(), {batch, m, n})))
     return failure();
-  return success();
+  return verifyEpilogue(*this);
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,7 +7,7 @@
 #ifndef ULSC_EXEC_VALUE_OPS
 #define ULSC_EXEC_VALUE_OPS
 
-include "dialects/Exec/ExecDialect.td"
+include "dialects/Exec/ExecBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -32,24 +32,29 @@ def Exec_ApplyOp : Op<Exec_Dialect, "apply", [Pure, AttrSizedOperandSegments,
   }];
 }
 
-def Exec_ContractOp : Op<Exec_Dialect, "contract", [Pure]> {
+def Exec_ContractOp : Op<Exec_Dialect, "contract", [Pure, AttrSizedOperandSegments]> {
   let summary = "the value form of exec.gemm";
   let description = [{
     `c[b, m, n] = (accumulator[b, m, n] +) sum over k of a[b, m, k] * b[b, k, n]` with sizes and strides as in
-    `exec.gemm`; an accumulator has the result's type and is overwritten by it where that can be.
+    `exec.gemm`, and its epilogues; an accumulator has the result's type and is overwritten by it where that can be.
 
     ```mlir
     %c = exec.contract "layers.*.up" %a, %b sizes [1, 8, 64, 16] strides [0, 16, 1], [0, 64, 1], [0, 64, 1]
         : tensor<8x16xf32>, tensor<16x64xf32> -> tensor<8x64xf32>
+    %y, %z = exec.contract "layers.*.up" %a, %b sizes [1, 8, 64, 16] strides [0, 16, 1], [0, 64, 1], [0, 64, 1]
+        epilogue gelu(%bias : tensor<64xf32>)
+        : tensor<8x16xf32>, tensor<16x64xf32> -> tensor<8x64xf32>, tensor<8x64xf32>
     ```
   }];
   let arguments = (ins StrAttr:$name, AnyRankedTensor:$a, AnyRankedTensor:$b,
                        Optional<AnyRankedTensor>:$accumulator, DenseI64ArrayAttr:$sizes,
-                       DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides, DenseI64ArrayAttr:$c_strides);
-  let results = (outs AnyRankedTensor:$result);
+                       DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides, DenseI64ArrayAttr:$c_strides,
+                       OptionalAttr<Exec_EpilogueAttr>:$epilogue, Optional<AnyRankedTensor>:$epilogue_input);
+  let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$epilogue_output);
   let assemblyFormat = [{
     $name $a `,` $b (`onto` $accumulator^)? `sizes` $sizes `strides` $a_strides `,` $b_strides `,` $c_strides
-    attr-dict `:` type($a) `,` type($b) (`onto` type($accumulator)^)? `->` type($result)
+    (`epilogue` $epilogue^ `(` ($epilogue_input^ `:` type($epilogue_input))? `)`)?
+    attr-dict `:` type($a) `,` type($b) (`onto` type($accumulator)^)? `->` type($result) (`,` type($epilogue_output)^)?
   }];
 }
 

@@ -44,6 +44,10 @@ static LogicalResult verifyAttention(Op op) {
       (failed(verifyShape(op, "q_segments", op.getQSegments(), {b, s}, i32)) ||
        failed(verifyShape(op, "kv_segments", op.getKvSegments(), {b, t}, i32))))
     return failure();
+  if (op.getLibrary() && (element.isF32() || op.getDropoutRate() || op.getQSegments()))
+    return op.emitOpError("is given to ") << stringifyAttentionLibrary(*op.getLibrary())
+                                          << ", which takes bf16 and f16 without dropout or "
+                                             "segments";
   if (!op.getDropoutRate())
     return success();
   if (!op.getDropoutKey() || !op.getDropoutSizes() || op.getDropoutSizes()->size() != 3 ||

@@ -105,6 +105,9 @@ typedef struct ulsc_device_kernel {
   int32_t pointers, scalars;
   const int64_t *bytes; /* of each buffer: all that the kernel may access of it */
   int32_t outputs;      /* how many buffers, the last ones, it may write */
+  /* 1: its arguments are `device_control` and the arena alone, and the kernel knows where in the
+   * arena its buffers lie; what `ulsc_launch` is given serves checks. */
+  int32_t reads_arena;
 } ulsc_device_kernel;
 
 /* `source`, here and below, is the op of the source model that the work is of: "model.layers.*.mlp"
@@ -137,6 +140,18 @@ void ulsc_forget(ulsc_context *context, const char *source, void *target, int64_
 /*===--- GEMM
  * -------------------------------------------------------------------------------------===*/
 
+/* What a product p does beside storing it. gelu is the approximation by tanh; vectors have n
+ * elements, matrices c's shape and strides, all c's dtype. Only devices whose library has them are
+ * asked for any, with one batch, c by rows and without accumulation. */
+typedef enum ulsc_epilogue {
+  ULSC_EPILOGUE_NONE = 0,           /* input, output null */
+  ULSC_EPILOGUE_BIAS = 1,           /* c = p + input[n] */
+  ULSC_EPILOGUE_GELU = 2,           /* output = p + input[n]; c = gelu(output) */
+  ULSC_EPILOGUE_GELU_GRAD = 3,      /* c = p * gelu'(input) */
+  ULSC_EPILOGUE_GELU_BIAS_GRAD = 4, /* c = p * gelu'(input); output[n] = sum over m of c */
+  ULSC_EPILOGUE_BIAS_GRAD = 5       /* c = p; output[n] = sum over k of b */
+} ulsc_epilogue;
+
 /* c[b,m,n] (+)= sum over k of a[b,m,k] * b[b,k,n], strides in elements. Sums are formed in f32. */
 typedef struct ulsc_gemm_desc {
   int64_t batch, m, n, k;
@@ -145,19 +160,45 @@ typedef struct ulsc_gemm_desc {
   int64_t c_batch, c_m, c_n;
   int32_t a_dtype, b_dtype, c_dtype; /* ulsc_dtype */
   int32_t accumulate;                /* 1: add to c, 0: overwrite it */
+  int32_t epilogue;                  /* ulsc_epilogue */
   int64_t workspace_bytes;           /* size of the workspace that the call is given */
   const char *name;                  /* source op, for messages and traces */
 } ulsc_gemm_desc;
 
-/* Uses all threads of the rank. `desc` is constant and unique to its call site's shape. */
+/* Uses all threads of the rank. `desc` is constant and unique to its call site's shape; `input` and
+ * `output` are the epilogue's. */
 void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a, const void *b,
-               void *c, void *workspace);
+               void *c, const void *input, void *output, void *workspace);
 
 /* On the calling thread alone, inside a kernel: row-major c[m,n] = alpha * op(a) * op(b) + beta *
  * c, f32. */
 void ulsc_gemm_tile(int64_t transpose_a, int64_t transpose_b, int64_t m, int64_t n, int64_t k,
                     float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
                     float beta, float *c, int64_t ldc);
+
+/*===--- Attention by a library
+ * ---------------------------------------------------------------===*/
+
+/* Softmax attention: q, out and their gradients are [batch, queries, kv_heads, group, head_size], k,
+ * v and theirs [batch, keys, kv_heads, head_size], lse [batch, queries, kv_heads, group] in f32, all
+ * without gaps. With `causal` query i sees the keys up to i. */
+typedef struct ulsc_attention_desc {
+  int64_t batch, queries, keys, kv_heads, group, head_size;
+  int32_t dtype; /* ulsc_dtype of all but lse: bf16 or f16 */
+  int32_t causal;
+  double scale;            /* of the products of q and k */
+  int64_t workspace_bytes; /* size of the workspace that the call is given */
+  const char *name;        /* source op, for messages and traces */
+} ulsc_attention_desc;
+
+/* out and lse of q, k and v. Only programs for "cuda" call these two; `desc` as in ulsc_gemm. */
+void ulsc_attention(ulsc_context *context, const ulsc_attention_desc *desc, const void *q,
+                    const void *k, const void *v, void *out, void *lse, void *workspace);
+
+/* dq, dk and dv of what the forward was given and gave, and of the gradient `dout` of out. */
+void ulsc_attention_grad(ulsc_context *context, const ulsc_attention_desc *desc, const void *q,
+                         const void *k, const void *v, const void *out, const void *lse,
+                         const void *dout, void *dq, void *dk, void *dv, void *workspace);
 
 /*===--- Collectives
  * ------------------------------------------------------------------------------===*/

@@ -90,7 +90,8 @@ LogicalResult BufferEmitter::emitAttentionLike(Source op, Values... rest) {
       getBuffer(op.getValue()), getBuffer(op.getQueryPositions()), getBuffer(op.getKeyPositions()),
       optional(op.getQuerySegments()), optional(op.getKeySegments()), getBuffer(op.getOutput()),
       getBuffer(op.getLse()), getBuffer(rest)..., Value(), numbers, attributes.scale,
-      attributes.causal, attributes.rate, attributes.key, attributes.sizes);
+      attributes.causal, attributes.rate, attributes.key, attributes.sizes,
+      op->template getAttrOfType<exec::AttentionLibraryAttr>(exec::kLibraryAttrName));
   // Kernels of a device keep what they need in the shared memory of their blocks.
   if (state.isForDevice)
     return success();

@@ -106,6 +106,10 @@ private:
   }
 
   Value address(Value buffer) { return addresses.lookup(buffer); }
+  Value addressOrNull(Value buffer) {
+    return buffer ? address(buffer)
+                  : Value(LLVM::ZeroOp::create(builder, code.loc, code.ptrType()));
+  }
   static MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
   Value asI64(Value scalar) {
     return scalar.getType().isIndex()
@@ -130,7 +134,8 @@ private:
   LogicalResult convert(Operation &op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<exec::BufferOp, exec::SlotOp, exec::ViewOp, exec::CopyOp, exec::FillOp,
-              exec::LaunchOp, exec::CallOp, exec::GemmOp, exec::CollectiveStartOp,
+              exec::LaunchOp, exec::CallOp, exec::GemmOp, exec::AttentionOp,
+              exec::AttentionGradOp, exec::CollectiveStartOp,
               exec::CollectiveWaitOp, exec::ReadControlOp, exec::WriteControlOp, exec::CoordinateOp,
               exec::ReturnOp, memref::SubViewOp>([&](auto typed) { return convertOp(typed); })
         .Case<memref::CollapseShapeOp, memref::ExpandShapeOp, memref::CastOp>([&](auto view) {
@@ -266,12 +271,29 @@ private:
     return success();
   }
   LogicalResult convertOp(exec::GemmOp op) {
-    Value workspace = op.getWorkspace()
-                          ? address(op.getWorkspace())
-                          : Value(LLVM::ZeroOp::create(builder, code.loc, code.ptrType()));
     runtime.call(code, "ulsc_gemm",
                  {context, runtime.gemmDescriptor(code, op), address(op.getA()), address(op.getB()),
-                  address(op.getC()), workspace});
+                  address(op.getC()), addressOrNull(op.getEpilogueInput()),
+                  addressOrNull(op.getEpilogueOutput()), addressOrNull(op.getWorkspace())});
+    return success();
+  }
+  LogicalResult convertOp(exec::AttentionOp op) {
+    if (!op.getLibrary())
+      return op.emitOpError("is computed by no library; its kernels are emitted before the lowering");
+    runtime.call(code, "ulsc_attention",
+                 {context, runtime.attentionDescriptor(code, op), address(op.getQ()),
+                  address(op.getK()), address(op.getV()), address(op.getOut()),
+                  address(op.getLse()), addressOrNull(op.getScratch())});
+    return success();
+  }
+  LogicalResult convertOp(exec::AttentionGradOp op) {
+    if (!op.getLibrary())
+      return op.emitOpError("is computed by no library; its kernels are emitted before the lowering");
+    runtime.call(code, "ulsc_attention_grad",
+                 {context, runtime.attentionDescriptor(code, op), address(op.getQ()),
+                  address(op.getK()), address(op.getV()), address(op.getOut()),
+                  address(op.getLse()), address(op.getDout()), address(op.getDq()),
+                  address(op.getDk()), address(op.getDv()), addressOrNull(op.getScratch())});
     return success();
   }
   LogicalResult convertOp(exec::CollectiveStartOp op) {

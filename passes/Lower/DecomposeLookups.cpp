@@ -106,7 +106,7 @@ private:
         TypeAttr::get(FunctionType::get(op.getContext(), types, {inputs[2].getType()})),
         rewriter.getStringAttr("private"), ArrayAttr(), ArrayAttr(),
         exec::KernelKindAttr::get(op.getContext(), exec::KernelKind::Scatter),
-        rewriter.getI64IntegerAttr(indexType.getRank()));
+        rewriter.getI64IntegerAttr(indexType.getRank()), StringAttr());
     Block *body = rewriter.createBlock(&kernel.getBody(), {}, types,
                                        SmallVector<Location>(types.size(), location));
     Value offset = body->getArgument(3);

@@ -109,7 +109,7 @@ private:
         builder.getStringAttr("private"), ArrayAttr(), ArrayAttr(),
         exec::KernelKindAttr::get(module.getContext(), group.isColumns ? exec::KernelKind::Columns
                                                                        : exec::KernelKind::Rows),
-        builder.getI64IntegerAttr(group.rowDims));
+        builder.getI64IntegerAttr(group.rowDims), StringAttr());
     symbols.insert(kernel);
     Block *body = builder.createBlock(&kernel.getBody(), {}, types,
                                       SmallVector<Location>(types.size(), location));

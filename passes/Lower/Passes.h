@@ -53,6 +53,8 @@ struct LowerOptions {
   std::string target = "cpu";
   /// Fill buffers with NaN after their last use, for tests.
   bool poison = false;
+  /// Who computes attention on a device: "auto", "own" kernels or "cudnn".
+  std::string attention = "auto";
 };
 
 /// From the scheduled stage to `exec` with every offset: all passes of this folder, in order.

@@ -18,6 +18,38 @@ class Lower_Pass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect", "::ulsc::exec::ExecDialect"];
 }
 
+def ChooseAttentionPass : Lower_Pass<"ulsc-choose-attention"> {
+  let summary = "gives attention to a library where its semantics are ours";
+  let description = [{
+    Requires the scheduled stage, changes attributes alone. With `attention=auto` every `uls.attention` and its gradient that cuDNN computes as we define it
+    (bf16 or f16, no dropout, no segments, head sizes that its kernels take, positions that count from 0 in the queries and keys of every call) gets
+    `exec.library`; a remark says why another does not. With `cudnn` one that can't is an error, with `own` none is given away.
+
+    ```mlir
+    %o, %lse = uls.attention %q, %k, %v …
+    // becomes
+    %o, %lse = uls.attention %q, %k, %v … {exec.library = #exec.attention_library<cudnn>}
+    ```
+  }];
+  let options = [Option<"attention", "attention", "std::string", /*default=*/"\"auto\"", "auto, own or cudnn">];
+}
+
+def FuseEpiloguesPass : Lower_Pass<"ulsc-fuse-epilogues"> {
+  let summary = "has matrix products do what follows them";
+  let description = [{
+    Requires accumulation in blocks and expanded contexts; for targets whose library has epilogues. Where a bias is added to a product's result, gelu is taken of that,
+    a product is multiplied by gelu's derivative, or the rows of a product's second operand are summed as a bias' gradient, and the library can do it, one
+    `exec.contract` with an epilogue does both. Results keep their meaning; what is rounded between the two ops is not any more.
+
+    ```mlir
+    %1 = uls.einsum "tk,kn->tn" %x, %w …
+    %2 = uls.add %1, %bias …
+    // becomes
+    %2 = exec.contract "fc" %x, %w … epilogue bias(%bias : tensor<64xf32>) …
+    ```
+  }];
+}
+
 def ExpandContextsPass : Lower_Pass<"ulsc-expand-contexts"> {
   let summary = "passes a call's context as two numbers";
   let description = [{

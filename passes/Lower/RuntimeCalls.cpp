@@ -112,6 +112,9 @@ FlatSymbolRefAttr RuntimeCalls::structConstant(StringRef prefix, ArrayRef<Field>
     } else if (auto *large = std::get_if<int64_t>(&field)) {
       stream << *large << ",";
       types.push_back(IntegerType::get(context, 64));
+    } else if (auto *number = std::get_if<double>(&field)) {
+      stream << llvm::bit_cast<uint64_t>(*number) << "f,";
+      types.push_back(Float64Type::get(context));
     } else {
       stream << std::get<FlatSymbolRefAttr>(field) << ",";
       types.push_back(LLVM::LLVMPointerType::get(context));
@@ -132,6 +135,9 @@ FlatSymbolRefAttr RuntimeCalls::structConstant(StringRef prefix, ArrayRef<Field>
       else if (auto *small = std::get_if<int32_t>(&field))
         element = LLVM::ConstantOp::create(builder, code.loc, types[i],
                                            builder.getI32IntegerAttr(*small));
+      else if (auto *number = std::get_if<double>(&field))
+        element = LLVM::ConstantOp::create(builder, code.loc, types[i],
+                                           builder.getF64FloatAttr(*number));
       else
         element = LLVM::ConstantOp::create(builder, code.loc, types[i],
                                            builder.getI64IntegerAttr(std::get<int64_t>(field)));
@@ -155,10 +161,36 @@ Value RuntimeCalls::gemmDescriptor(CodeBuilder &code, exec::GemmOp op) {
   for (Value buffer : {op.getA(), op.getB(), op.getC()})
     fields.push_back(dtypeOf(buffer));
   fields.push_back(int32_t(op.getAccumulate()));
+  fields.push_back(op.getEpilogue() ? int32_t(*op.getEpilogue()) : ULSC_EPILOGUE_NONE);
   fields.push_back(op.getWorkspace() ? exec::getBytes(cast<MemRefType>(op.getWorkspace().getType()))
                                      : int64_t(0));
   fields.push_back(stringConstant(op.getName()));
   return addressOf(code, structConstant("ulsc.gemm", fields));
+}
+
+/// The descriptor of attention `op` and of its gradient.
+template <typename Op>
+static SmallVector<RuntimeCalls::Field> getAttentionFields(Op op) {
+  auto q = cast<MemRefType>(op.getQ().getType()), k = cast<MemRefType>(op.getK().getType());
+  Value scratch = op.getScratch();
+  return {q.getDimSize(0),
+          q.getDimSize(1),
+          k.getDimSize(1),
+          q.getDimSize(2),
+          q.getDimSize(3),
+          q.getDimSize(4),
+          getDtype(q.getElementType()),
+          int32_t(op.getCausal()),
+          op.getScale().convertToDouble(),
+          scratch ? exec::getBytes(cast<MemRefType>(scratch.getType())) : int64_t(0)};
+}
+
+Value RuntimeCalls::attentionDescriptor(CodeBuilder &code, Operation *op) {
+  auto forward = dyn_cast<exec::AttentionOp>(op);
+  SmallVector<Field> fields = forward ? getAttentionFields(forward)
+                                      : getAttentionFields(cast<exec::AttentionGradOp>(op));
+  fields.push_back(stringConstant(describeSources(op->getLoc())));
+  return addressOf(code, structConstant("ulsc.attention", fields));
 }
 
 Value RuntimeCalls::collectiveDescriptor(CodeBuilder &code, exec::CollectiveStartOp op) {

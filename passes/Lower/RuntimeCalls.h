@@ -27,6 +27,8 @@ public:
 
   /// The address of the `ulsc_gemm_desc` of `op`.
   mlir::Value gemmDescriptor(CodeBuilder &code, exec::GemmOp op);
+  /// Of an exec.attention or its gradient that a library computes.
+  mlir::Value attentionDescriptor(CodeBuilder &code, mlir::Operation *op);
   /// The address of the `ulsc_collective_desc` of `op`.
   mlir::Value collectiveDescriptor(CodeBuilder &code, exec::CollectiveStartOp op);
   /// The address of what `describeSources` says of `location`; null where it says nothing.
@@ -36,9 +38,10 @@ public:
   /// Defines `name` as a constant NUL-terminated string.
   void defineString(llvm::StringRef name, llvm::StringRef text, bool isExported);
 
+  /// A field of a global struct: a number (i32, i64 or f64) or the address of another global.
+  using Field = std::variant<int32_t, int64_t, double, mlir::FlatSymbolRefAttr>;
+
 private:
-  /// A global struct of integers (i32 or i64) and addresses of other globals.
-  using Field = std::variant<int32_t, int64_t, mlir::FlatSymbolRefAttr>;
   mlir::FlatSymbolRefAttr structConstant(llvm::StringRef prefix, llvm::ArrayRef<Field> fields);
   mlir::FlatSymbolRefAttr arrayConstant(llvm::StringRef prefix, mlir::DenseElementsAttr values);
   mlir::FlatSymbolRefAttr stringConstant(llvm::StringRef text);

@@ -122,7 +122,7 @@ exec::KernelOp UpdateKernels::buildKernel(uls::UpdateRuleOp rule, const UpdateVa
   auto kernel = exec::KernelOp::create(
       builder, location, builder.getStringAttr(rule.getSymName() + "_" + Twine(count)),
       TypeAttr::get(builder.getFunctionType(types, {})), builder.getStringAttr("private"),
-      ArrayAttr(), ArrayAttr(), exec::KernelKindAttr(), builder.getI64IntegerAttr(1));
+      ArrayAttr(), ArrayAttr(), exec::KernelKindAttr(), builder.getI64IntegerAttr(1), StringAttr());
   Block *body = builder.createBlock(&kernel.getBody(), {}, types,
                                     SmallVector<Location>(types.size(), location));
   SmallVector<Value> results = UpdateBody(rule, variant, builder, *body, location).build();

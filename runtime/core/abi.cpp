@@ -70,9 +70,27 @@ void ulsc_fill(ulsc_context *context, const char *source, void *target, uint32_t
 }
 
 void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a, const void *b,
-               void *c, void *workspace) {
+               void *c, const void *input, void *output, void *workspace) {
   runTraced(full(context), {TraceEvent::Gemm, desc->name, desc},
-            [&] { full(context).device->gemm(*desc, a, b, c, workspace); });
+            [&] { full(context).device->gemm(*desc, a, b, c, input, output, workspace); });
+  advanceCommunication(full(context));
+}
+
+void ulsc_attention(ulsc_context *context, const ulsc_attention_desc *desc, const void *q,
+                    const void *k, const void *v, void *out, void *lse, void *workspace) {
+  full(context).device->announce(desc->name);
+  runTraced(full(context), {TraceEvent::Kernel, "attention"},
+            [&] { full(context).device->attention(*desc, q, k, v, out, lse, workspace); });
+  advanceCommunication(full(context));
+}
+
+void ulsc_attention_grad(ulsc_context *context, const ulsc_attention_desc *desc, const void *q,
+                         const void *k, const void *v, const void *out, const void *lse,
+                         const void *dout, void *dq, void *dk, void *dv, void *workspace) {
+  full(context).device->announce(desc->name);
+  runTraced(full(context), {TraceEvent::Kernel, "attention_grad"}, [&] {
+    full(context).device->attentionGrad(*desc, q, k, v, out, lse, dout, dq, dk, dv, workspace);
+  });
   advanceCommunication(full(context));
 }
 

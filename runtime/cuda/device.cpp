@@ -136,10 +136,20 @@ public:
     return bytes;
   }
 
-  void gemm(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
-            void *workspace) override {
+  void gemm(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c, const void *input,
+            void *output, void *workspace) override {
     driver.announce(desc.name);
-    products.run(desc, a, b, c, workspace, stream);
+    products.run(desc, a, b, c, input, output, workspace, stream);
+  }
+
+  void attention(const ulsc_attention_desc &desc, const void *, const void *, const void *, void *,
+                 void *, void *) override {
+    raise(desc.name, " is left to a library");
+  }
+  void attentionGrad(const ulsc_attention_desc &desc, const void *, const void *, const void *,
+                     const void *, const void *, const void *, void *, void *, void *,
+                     void *) override {
+    raise(desc.name, " is left to a library");
   }
 
   void copy(void *target, const void *source, int64_t bytes) override {

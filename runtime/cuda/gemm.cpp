@@ -188,7 +188,7 @@ CudaGemm::Plan &CudaGemm::planOf(const ulsc_gemm_desc &desc, const void *a, cons
 }
 
 void CudaGemm::run(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
-                   void *workspace, Stream stream) {
+                   const void *input, void *output, void *workspace, Stream stream) {
   Plan &plan = planOf(desc, a, b, c);
   auto address = (reinterpret_cast<uintptr_t>(workspace) + workspaceAlignment - 1) /
                  workspaceAlignment * workspaceAlignment;

@@ -17,8 +17,8 @@ public:
   ~CudaGemm();
 
   /// Enqueues the product. What the library's heuristic chose for a descriptor is kept.
-  void run(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c, void *workspace,
-           cublaslt::Stream stream);
+  void run(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c, const void *input,
+           void *output, void *workspace, cublaslt::Stream stream);
 
 private:
   struct Library;

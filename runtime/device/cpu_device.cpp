@@ -59,9 +59,21 @@ public:
     });
   }
 
-  void gemm(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
+  void gemm(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c, const void *, void *,
             void *workspace) override {
+    if (desc.epilogue != ULSC_EPILOGUE_NONE)
+      raise("the program multiplies with epilogue ", desc.epilogue, ", which the cpu has none of");
     gemmEngine.run(desc, a, b, c, workspace);
+  }
+
+  void attention(const ulsc_attention_desc &desc, const void *, const void *, const void *, void *,
+                 void *, void *) override {
+    raise(desc.name, " is left to a library, which the cpu has none of");
+  }
+  void attentionGrad(const ulsc_attention_desc &desc, const void *, const void *, const void *,
+                     const void *, const void *, const void *, void *, void *, void *,
+                     void *) override {
+    raise(desc.name, " is left to a library, which the cpu has none of");
   }
 
   // Calls return when their work is done.

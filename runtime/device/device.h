@@ -49,8 +49,14 @@ public:
                       int64_t extent, int64_t grain) = 0;
   /// Bytes of the buffers that a kernel accesses; 0 where the device doesn't know.
   virtual int64_t accessedBytes(ulsc_kernel) const { return 0; }
+  /// `input` and `output` are the epilogue's.
   virtual void gemm(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
-                    void *workspace) = 0;
+                    const void *input, void *output, void *workspace) = 0;
+  virtual void attention(const ulsc_attention_desc &desc, const void *q, const void *k,
+                         const void *v, void *out, void *lse, void *workspace) = 0;
+  virtual void attentionGrad(const ulsc_attention_desc &desc, const void *q, const void *k,
+                             const void *v, const void *out, const void *lse, const void *dout,
+                             void *dq, void *dk, void *dv, void *workspace) = 0;
   virtual void copy(void *target, const void *source, int64_t bytes) = 0;
   virtual void fill(void *target, uint32_t value, int32_t elementBytes, int64_t count) = 0;
   virtual int threads() const = 0;

@@ -118,7 +118,9 @@ struct EmitCudaAttention : ulsc::impl::EmitCudaAttentionPassBase<EmitCudaAttenti
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<exec::AttentionOp, exec::AttentionGradOp>(op))
+      auto forward = dyn_cast<exec::AttentionOp>(op);
+      auto gradient = dyn_cast<exec::AttentionGradOp>(op);
+      if ((forward && !forward.getLibrary()) || (gradient && !gradient.getLibrary()))
         ops.push_back(op);
     });
     if (ops.empty())

@@ -41,7 +41,7 @@ static void gemmTile(int64_t transposeA, int64_t transposeB, int64_t m, int64_t 
 }
 
 static void gemm(ulsc_context *, const ulsc_gemm_desc *d, const void *a, const void *b, void *c,
-                 void *) {
+                 const void *, void *, void *) {
   auto *x = static_cast<const float *>(a), *y = static_cast<const float *>(b);
   auto *z = static_cast<float *>(c);
   for (int64_t i = 0; i < d->batch; ++i)

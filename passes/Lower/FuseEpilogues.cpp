@@ -1,0 +1,25 @@
+//===- FuseEpilogues.cpp - Matrix products that do what follows them --------------------------===//
+//
+// Part of the license of this project: Apache-2.0 WITH LLVM-exception.
+//
+//===---------------------------------------------------------------------------------------===//
+
+#include "dialects/Exec/ExecOps.h"
+#include "dialects/Uls/Uls.h"
+#include "passes/Lower/Passes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace ulsc {
+#define GEN_PASS_DEF_FUSEEPILOGUESPASS
+#include "passes/Lower/LowerPasses.h.inc"
+} // namespace ulsc
+
+using namespace mlir;
+using namespace ulsc;
+
+namespace {
+struct FuseEpilogues : ulsc::impl::FuseEpiloguesPassBase<FuseEpilogues> {
+  void runOnOperation() override {}
+};
+} // namespace
