@@ -8,7 +8,10 @@
 #include "dialects/Uls/Uls.h"
 #include "passes/Lower/Passes.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace ulsc {
 #define GEN_PASS_DEF_CHOOSEATTENTIONPASS

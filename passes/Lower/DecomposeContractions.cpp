@@ -200,10 +200,10 @@ private:
     uls::AccumulateOp accumulate = getAccumulation(op);
     if (accumulate && !isDefinedBefore(accumulate.getAccumulator(), op))
       rewriter.setInsertionPoint(accumulate);
-    auto product = exec::ContractOp::create(
-        rewriter, op.getLoc(), op.getType(), Type(), getName(op), lhs, rhs,
-        accumulate ? accumulate.getAccumulator() : Value(), sizes, a, b, c, exec::EpilogueAttr(),
-        Value());
+    auto product =
+        exec::ContractOp::create(rewriter, op.getLoc(), op.getType(), Type(), getName(op), lhs, rhs,
+                                 accumulate ? accumulate.getAccumulator() : Value(), sizes, a, b, c,
+                                 exec::EpilogueAttr(), Value());
     if (accumulate) {
       rewriter.replaceOp(accumulate, product.getResult());
       rewriter.eraseOp(op);

@@ -100,6 +100,8 @@ TEST_P(Cuda, TrainsAsTheCpuDoes) {
   Command command = GetParam().getCommand();
   TrainingOptions options;
   options.steps = 3;
+  // The simulated device interprets every instruction of every thread.
+  options.seq = 16;
   CaseTraining expected = trainCase(command, choices, options);
   options.target = "cuda";
   for (int seed = 0; seed < (isExhaustive() ? 5 : 2); ++seed) {
