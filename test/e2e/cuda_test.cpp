@@ -55,11 +55,6 @@ std::vector<CudaCase> getCases() {
   std::vector<Case> all = list.pairwise;
   if (!isExhaustive())
     all.insert(all.end(), list.more.begin(), list.more.end());
-  // cuBLASLt has no products of f16 into bf16 (Tools/ulsc/cuda.mlir).
-  auto isRefused = [](const Case &choices) {
-    return usesChoice(choices, "dtype", "f16") && usesChoice(choices, "state", "bf16-gradients");
-  };
-  all.erase(std::remove_if(all.begin(), all.end(), isRefused), all.end());
   if (!isExhaustive())
     all = coverPairs(all, getPairs, countRanks);
   std::vector<CudaCase> cases;
