@@ -249,8 +249,8 @@ static bool fuseForward(const Product &product) {
   auto contract = buildContract(product, exec::Epilogue::Gelu, {add.getLoc(), gelu.getLoc()},
                                 gelu.getType(), addition->bias, add.getType());
   gelu.getOutput().replaceAllUsesWith(contract.getResult());
-  eraseUnused(gelu);
   add.getOutput().replaceAllUsesWith(contract.getEpilogueOutput());
+  eraseUnused(gelu);
   eraseUnused(add);
   return true;
 }
@@ -271,11 +271,11 @@ static bool fuseGeluGradient(const Product &product) {
   auto contract = buildContract(
       product, sum ? exec::Epilogue::GeluBiasGrad : exec::Epilogue::GeluGrad, locations,
       gradient.getType(), gradient.getInput(), sum ? sum.getType() : Type());
-  if (sum) {
+  if (sum)
     sum.getOutput().replaceAllUsesWith(contract.getEpilogueOutput());
-    eraseUnused(sum);
-  }
   gradient.getOutput().replaceAllUsesWith(contract.getResult());
+  if (sum)
+    eraseUnused(sum);
   eraseUnused(gradient);
   return true;
 }
@@ -315,8 +315,8 @@ static bool fuseBiasGradient(const Product &product) {
     auto contract = buildContract(product, exec::Epilogue::BiasGrad, {sum.getLoc()}, op.getType(),
                                   Value(), sum.getType());
     sum.getOutput().replaceAllUsesWith(contract.getEpilogueOutput());
-    eraseUnused(sum);
     op.getOutput().replaceAllUsesWith(contract.getResult());
+    eraseUnused(sum);
     eraseUnused(op);
     return true;
   }
