@@ -6,7 +6,7 @@
 //
 // What is fused is what NVIDIA documents for cuBLASLt: one product of f32, or of bf16 or f16 into
 // their own type or f32; vectors and matrices of an epilogue in the result's type; where there is a
-// matrix beside the result, rows of a multiple of 8 elements.
+// matrix beside the result, one type of all and rows of a multiple of 8 elements.
 //
 //===---------------------------------------------------------------------------------------===//
 
@@ -69,8 +69,10 @@ struct Product {
   std::string k, n;
 
   int64_t getRowLength() const { return form.sizes[2]; }
-  /// What a matrix beside c needs.
-  bool hasAlignedRows() const { return getRowLength() % 8 == 0; }
+  /// Whether there may be a matrix beside c.
+  bool canHaveMatrix() const {
+    return getRowLength() % 8 == 0 && elementOf(op->getResult(0)) == elementOf(form.a);
+  }
 };
 } // namespace
 
@@ -233,7 +235,7 @@ static bool fuseForward(const Product &product) {
   for (Operation *user : add.getOutput().getUsers())
     if (auto found = dyn_cast<uls::GeluOp>(user); found && isTanh(found.getApproximation()))
       gelu = found;
-  bool hasGelu = gelu && product.hasAlignedRows();
+  bool hasGelu = gelu && product.canHaveMatrix();
   // Else the addition joins a kernel that reads the product anyway.
   if (!hasGelu && !isNeededInMemory(add.getOutput()))
     return false;
@@ -262,7 +264,7 @@ static bool fuseGeluGradient(const Product &product) {
   auto gradient =
       value.hasOneUse() ? dyn_cast<uls::GeluGradOp>(*value.user_begin()) : uls::GeluGradOp();
   if (!gradient || gradient.getCotangent() != value || !isTanh(gradient.getApproximation()) ||
-      !product.hasAlignedRows() || !makeAvailable(gradient.getInput(), op))
+      !product.canHaveMatrix() || !makeAvailable(gradient.getInput(), op))
     return false;
   uls::ReduceOp sum = findSumOfRows(gradient.getOutput(), product.getRowLength());
   SmallVector<Location> locations{gradient.getLoc()};

@@ -159,16 +159,22 @@ struct CudaGemm::Plan {
       setAttribute(MatmulAuxLeadingDimension, desc.n);
   }
 
+  /// The bias of a call or its gradient, or null.
+  const void *selectBias(const void *input, const void *output) const {
+    return epilogue.bias == Role::None ? nullptr : epilogue.bias == Role::Input ? input : output;
+  }
+
   /// The pointers of a call are attributes of the descriptor, which the library reads when it is
   /// asked for an algorithm and when it multiplies.
   void setPointers(const void *input, const void *output) {
-    if (epilogue.bias != Role::None)
-      setAttribute(MatmulBiasPointer, epilogue.bias == Role::Input ? input : output);
+    if (const void *bias = selectBias(input, output))
+      setAttribute(MatmulBiasPointer, bias);
     if (epilogue.aux != Role::None)
       setAttribute(MatmulAuxPointer, epilogue.aux == Role::Input ? input : output);
   }
 
-  void choose(const ulsc_gemm_desc &desc, Handle handle, const uint32_t (&alignments)[3]) {
+  /// `alignments` of the first and second matrix, the result, and the bias.
+  void choose(const ulsc_gemm_desc &desc, Handle handle, const uint32_t (&alignments)[4]) {
     Preference preference = nullptr;
     library.check(library.cublasLtMatmulPreferenceCreate(&preference),
                   "cublasLtMatmulPreferenceCreate");
@@ -184,7 +190,9 @@ struct CudaGemm::Plan {
     set(PreferenceAlignmentA, &alignments[0], sizeof(uint32_t));
     set(PreferenceAlignmentB, &alignments[1], sizeof(uint32_t));
     set(PreferenceAlignmentC, &alignments[2], sizeof(uint32_t));
-    set(PreferenceAlignmentD, &alignments[2], sizeof(uint32_t));
+    // No attribute tells the bias' alignment. It is read and written as D is.
+    uint32_t alignmentOfD = std::min(alignments[2], alignments[3]);
+    set(PreferenceAlignmentD, &alignmentOfD, sizeof(uint32_t));
     int found = 0;
     Status status = library.cublasLtMatmulAlgoGetHeuristic(handle, matmul, first, second, result,
                                                            result, preference, 1, &choice, &found);
@@ -208,7 +216,7 @@ CudaGemm::~CudaGemm() {
 
 CudaGemm::Plan &CudaGemm::planOf(const ulsc_gemm_desc &desc, const void *a, const void *b,
                                  const void *c, const void *input, const void *output) {
-  uint32_t alignments[3] = {alignmentOf(b), alignmentOf(a), alignmentOf(c)};
+  uint32_t alignments[4] = {alignmentOf(b), alignmentOf(a), alignmentOf(c), 16};
   uint64_t code = alignmentOf(input);
   for (uint64_t alignment : {alignmentOf(output), alignments[0], alignments[1], alignments[2]})
     code = code << 8 | alignment;
@@ -246,6 +254,7 @@ CudaGemm::Plan &CudaGemm::planOf(const ulsc_gemm_desc &desc, const void *a, cons
   }
   plan->setEpilogue(desc);
   plan->setPointers(input, output);
+  alignments[3] = alignmentOf(plan->selectBias(input, output));
   plan->choose(desc, handle, alignments);
   kept = std::move(plan);
   return *kept;

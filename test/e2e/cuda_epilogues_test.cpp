@@ -28,6 +28,8 @@ struct EpilogueCase {
   double tolerance;
 };
 
+std::ostream &operator<<(std::ostream &stream, const EpilogueCase &c) { return stream << c.name; }
+
 class CudaEpilogues : public testing::TestWithParam<EpilogueCase> {};
 
 TEST_P(CudaEpilogues, TrainAsTheCpuDoes) {

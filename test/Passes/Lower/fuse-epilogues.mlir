@@ -83,6 +83,9 @@ uls.block @bias_that_joins_a_kernel(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>
 // CHECK-LABEL: uls.block @gelu_of_odd_rows
 // CHECK: uls.einsum
 // CHECK: uls.gelu tanh
+// CHECK-LABEL: uls.block @gelu_of_another_type
+// CHECK: uls.einsum
+// CHECK: uls.gelu tanh
 uls.block @gelu_of_erf(%x: tensor<16x16xf32>, %w: tensor<16x32xf32>, %b: tensor<32xf32>) -> (tensor<16x32xf32>) {
   %p = uls.einsum "se,em->sm" %x, %w : tensor<16x16xf32>, tensor<16x32xf32> -> tensor<16x32xf32>
   %wide = uls.broadcast %b dims [1] : tensor<32xf32> -> tensor<16x32xf32>
@@ -96,6 +99,13 @@ uls.block @gelu_of_odd_rows(%x: tensor<16x16xf32>, %w: tensor<16x12xf32>, %b: te
   %z = uls.add %p, %wide : tensor<16x12xf32>, tensor<16x12xf32>
   %y = uls.gelu tanh %z : tensor<16x12xf32>
   uls.yield %y : tensor<16x12xf32>
+}
+uls.block @gelu_of_another_type(%x: tensor<16x16xbf16>, %w: tensor<16x32xbf16>, %b: tensor<32xf32>) -> (tensor<16x32xf32>) {
+  %p = uls.einsum "se,em->sm" %x, %w : tensor<16x16xbf16>, tensor<16x32xbf16> -> tensor<16x32xf32>
+  %wide = uls.broadcast %b dims [1] : tensor<32xf32> -> tensor<16x32xf32>
+  %z = uls.add %p, %wide : tensor<16x32xf32>, tensor<16x32xf32>
+  %y = uls.gelu tanh %z : tensor<16x32xf32>
+  uls.yield %y : tensor<16x32xf32>
 }
 
 // -----
@@ -180,6 +190,34 @@ uls.block @mlp.bwd(%x: tensor<2x8x8xbf16>, %down: tensor<32x8xbf16>, %z: tensor<
   %db = uls.reduce sum %dz dims [0, 1] : tensor<2x8x32xbf16> -> tensor<32xf32>
   %dw = uls.einsum "bse,bsm->em" %x, %dz : tensor<2x8x8xbf16>, tensor<2x8x32xbf16> -> tensor<8x32xf32>
   uls.yield %dz, %db, %dw : tensor<2x8x32xbf16>, tensor<32xf32>, tensor<8x32xf32>
+}
+
+// -----
+
+// gelu's gradient stays apart where someone else uses the cotangent, of the form with the error function, and of rows that are no multiple of 8.
+// CHECK-LABEL: uls.block @cotangent_of_other_use
+// CHECK: uls.einsum
+// CHECK: uls.gelu_grad tanh
+// CHECK-LABEL: uls.block @gradient_of_erf
+// CHECK: uls.einsum
+// CHECK: uls.gelu_grad none
+// CHECK-LABEL: uls.block @gradient_of_odd_rows
+// CHECK: uls.einsum
+// CHECK: uls.gelu_grad tanh
+uls.block @cotangent_of_other_use(%w: tensor<32x8xf32>, %z: tensor<16x32xf32>, %dy: tensor<16x8xf32>) -> (tensor<16x32xf32>, tensor<16x32xf32>) {
+  %dg = uls.einsum "se,me->sm" %dy, %w : tensor<16x8xf32>, tensor<32x8xf32> -> tensor<16x32xf32>
+  %dz = uls.gelu_grad tanh %z, %dg : tensor<16x32xf32>
+  uls.yield %dz, %dg : tensor<16x32xf32>, tensor<16x32xf32>
+}
+uls.block @gradient_of_erf(%w: tensor<32x8xf32>, %z: tensor<16x32xf32>, %dy: tensor<16x8xf32>) -> (tensor<16x32xf32>) {
+  %dg = uls.einsum "se,me->sm" %dy, %w : tensor<16x8xf32>, tensor<32x8xf32> -> tensor<16x32xf32>
+  %dz = uls.gelu_grad none %z, %dg : tensor<16x32xf32>
+  uls.yield %dz : tensor<16x32xf32>
+}
+uls.block @gradient_of_odd_rows(%w: tensor<12x8xf32>, %z: tensor<16x12xf32>, %dy: tensor<16x8xf32>) -> (tensor<16x12xf32>) {
+  %dg = uls.einsum "se,me->sm" %dy, %w : tensor<16x8xf32>, tensor<12x8xf32> -> tensor<16x12xf32>
+  %dz = uls.gelu_grad tanh %z, %dg : tensor<16x12xf32>
+  uls.yield %dz : tensor<16x12xf32>
 }
 
 // -----

@@ -11,6 +11,12 @@
 // ALL-LABEL: exec.function private @layer.bwd
 // F32: exec.gemm "transformer.h.*.mlp.c_proj" {{.*}} epilogue gelu_bias_grad(
 // BF16: exec.gemm "transformer.h.*.mlp.c_proj" {{.*}} epilogue gelu_grad(
+// ALL: exec.gemm "transformer.h.*.mlp.c_proj" {{.*}} epilogue bias_grad(
+// BF16: exec.gemm "transformer.h.*.mlp.c_fc" {{.*}} epilogue bias_grad(
+// ALL: exec.gemm "transformer.h.*.attn.c_proj" {{.*}} epilogue bias_grad(
+// ALL: exec.gemm "transformer.h.*.attn.c_attn" {{.*}} epilogue bias_grad(
+// ALL-LABEL: exec.function private @head.fwd
+// ALL-NOT: epilogue
 
 // CPU: exec.gemm
 // CPU-NOT: epilogue
