@@ -32,6 +32,13 @@ Geometry emitTileTranspose(GridBuilder &grid, exec::KernelOp kernel, KernelValue
 /// Any kernel: a thread has a row, column or element to itself and does what one of a CPU does.
 Geometry emitSerialKernel(GridBuilder &grid, KernelPlan &plan, KernelValues &values);
 
+/// Whether `emitElementKernel` takes the kernel.
+bool isElementKernel(const KernelPlan &plan);
+/// The elements of such a kernel that block number `block` has, of [0, `end`): each thread `width`
+/// neighbours.
+void emitElements(GridBuilder &grid, KernelPlan &plan, KernelValues &values, int64_t width,
+                  mlir::Value block, mlir::Value end);
+
 /// How many elements of the narrowest tensor of `kernel` make up 16 bytes, at most 8.
 int64_t getVectorWidth(exec::KernelOp kernel);
 
