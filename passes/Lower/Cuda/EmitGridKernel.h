@@ -23,8 +23,8 @@ std::optional<Geometry> emitElementKernel(GridBuilder &grid, KernelPlan &plan,
 /// Reductions inside of rows: a row is a warp's or, where it is long, a block's.
 std::optional<Geometry> emitWideRowKernel(GridBuilder &grid, KernelPlan &plan,
                                           KernelValues &values);
-/// Reductions over rows: a warp reads 32 neighbouring columns, the warps of a block take turns at
-/// the rows.
+/// Reductions over rows: a block has 8 to 32 neighbouring columns, its threads take turns at the
+/// rows.
 std::optional<Geometry> emitWideColumnKernel(GridBuilder &grid, KernelPlan &plan,
                                              KernelValues &values);
 /// Permutations of dimensions, through tiles in shared memory.
