@@ -173,6 +173,39 @@ static SmallVector<int64_t> getRowSizes(KernelOp kernel) {
   return {};
 }
 
+/// Checks what one kernel shows of its family: it is elementwise on flat tensors of one size.
+static LogicalResult verifyFamily(KernelOp kernel) {
+  if (kernel.getKind() != KernelKind::Rows)
+    return kernel.emitOpError("is one of family \"")
+           << *kernel.getFamily() << "\" and of kind " << stringifyKernelKind(kernel.getKind())
+           << "; families have kernels of kind rows";
+  std::optional<int64_t> size;
+  auto verify = [&](StringRef name, TypeRange types) -> LogicalResult {
+    for (auto [i, type] : llvm::enumerate(types)) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || tensor.getRank() == 0)
+        continue;
+      if (tensor.getRank() > 1)
+        return kernel.emitOpError("is one of family \"")
+               << *kernel.getFamily() << "\", but its " << name << " " << i << " is " << type
+               << "; tensors of rank 0 and 1 are legal in a family";
+      if (size.value_or(tensor.getDimSize(0)) != tensor.getDimSize(0))
+        return kernel.emitOpError("is one of family \"")
+               << *kernel.getFamily() << "\", but its " << name << " " << i << " is " << type
+               << " after one of " << *size << " elements; tensors of rank 1 have one size";
+      size = tensor.getDimSize(0);
+    }
+    return success();
+  };
+  if (failed(verify("argument", kernel.getArgumentTypes())) ||
+      failed(verify("result", kernel.getResultTypes())))
+    return failure();
+  return size ? LogicalResult(success())
+              : kernel.emitOpError("is one of family \"")
+                    << *kernel.getFamily() << "\" and has no tensor of rank 1, whose size is what "
+                    << "kernels of a family differ in";
+}
+
 LogicalResult KernelOp::verify() {
   if (isExternal() || !llvm::hasSingleElement(getBody()))
     return emitOpError("needs a body of one block");
@@ -194,7 +227,7 @@ LogicalResult KernelOp::verify() {
   auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
   if (!yield || yield.getValues().getTypes() != getResultTypes())
     return emitOpError("does not end in an exec.yield of its result types");
-  return success();
+  return getFamily() ? verifyFamily(*this) : success();
 }
 
 LogicalResult YieldOp::verify() {

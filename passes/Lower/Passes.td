@@ -239,6 +239,26 @@ def EmitCpuKernelsPass : Pass<"ulsc-emit-cpu-kernels", "mlir::ModuleOp"> {
                            "mlir::math::MathDialect"];
 }
 
+def GroupLaunchesPass : Pass<"ulsc-group-launches", "mlir::ModuleOp"> {
+  let summary = "run kernels of one family on many tensors in one launch";
+  let description = [{
+    Requires: exec with planned buffers, for cuda. Launches of kernels of one `family` in an entry function, with buffers at fixed offsets and constant scalars,
+    run as one where nothing needs their order: none of them writes bytes that another one accesses, and between them stand ops without effects, or launches,
+    copies and fills of other bytes. Changes: each such group becomes one launch of a function of the nested module `kernels`, which gets the arena
+    alone. It finds offsets, sizes and scalars of each block's tensor in a table, and computes what the kernels of the family do, bit by bit. Leaves: no
+    exec.kernel of which all launches are in groups; launches without others as they were.
+
+    ```mlir
+    exec.launch @adamw_64 ins(%w, %dw …) outs(%w …) scalars(%c0 : i64)
+    exec.launch @adamw_8 ins(%v, %dv …) outs(%v …) scalars(%c2 : i64)
+    // becomes
+    exec.launch @adamw_group_1 ins(%w, %dw, %v, %dv …) outs(%w, %v …) {extent = 2 : i64, grain = 256 : i64}
+    ```
+  }];
+  let dependentDialects = ["mlir::LLVM::LLVMDialect", "mlir::NVVM::NVVMDialect", "mlir::scf::SCFDialect",
+                           "mlir::arith::ArithDialect", "mlir::math::MathDialect"];
+}
+
 def EmitCudaKernelsPass : Pass<"ulsc-emit-cuda-kernels", "mlir::ModuleOp"> {
   let summary = "turn kernels into functions of a grid's threads";
   let description = [{

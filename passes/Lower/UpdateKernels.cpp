@@ -27,16 +27,27 @@ static RankedTensorType instantiate(Type type, int64_t count) {
   return tensor.hasStaticShape() ? tensor : RankedTensorType::get({count}, tensor.getElementType());
 }
 
-std::string UpdateVariant::getKey() const {
+int64_t UpdateVariant::getCount() const {
+  return cast<RankedTensorType>(inputs.front()).getNumElements();
+}
+
+std::string UpdateVariant::getFamily() const {
   std::string key;
   llvm::raw_string_ostream stream(key);
-  llvm::interleaveComma(inputs, stream);
+  llvm::interleaveComma(inputs, stream, [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    SmallVector<int64_t> shape(tensor.getRank(), ShapedType::kDynamic);
+    stream << tensor.clone(shape);
+  });
   if (storedElement)
     stream << " stored " << storedElement;
   if (isConditional)
     stream << " conditional";
+  // The number of an element says nothing of the first dimension's size.
   if (places) {
-    llvm::interleave(places->block, stream << " places ", "x");
+    stream << " places ?";
+    for (int64_t size : ArrayRef(places->block).drop_front(!places->block.empty()))
+      stream << "x" << size;
     llvm::interleave(places->strides, stream << " strides ", "x");
   }
   return key;
@@ -49,7 +60,7 @@ public:
   UpdateBody(uls::UpdateRuleOp rule, const UpdateVariant &variant, OpBuilder &builder, Block &body,
              Location location)
       : rule(rule), variant(variant), builder(builder), body(body), location(location),
-        count(cast<RankedTensorType>(variant.inputs.front()).getNumElements()),
+        count(variant.getCount()),
         roles(llvm::to_vector(rule.getRoles().getAsValueRange<StringAttr>())) {}
 
   /// The results: each in the type of the argument that it is the new value of, and the stored
@@ -114,15 +125,15 @@ private:
 
 exec::KernelOp UpdateKernels::buildKernel(uls::UpdateRuleOp rule, const UpdateVariant &variant,
                                           Location location) {
-  int64_t count = cast<RankedTensorType>(variant.inputs.front()).getNumElements();
   OpBuilder builder(rule);
   SmallVector<Type> types(variant.inputs);
   size_t scalars = variant.places ? variant.places->getNumOffsets() + 2 : 1;
   types.append(scalars, builder.getI64Type());
   auto kernel = exec::KernelOp::create(
-      builder, location, builder.getStringAttr(rule.getSymName() + "_" + Twine(count)),
+      builder, location, builder.getStringAttr(rule.getSymName() + "_" + Twine(variant.getCount())),
       TypeAttr::get(builder.getFunctionType(types, {})), builder.getStringAttr("private"),
-      ArrayAttr(), ArrayAttr(), exec::KernelKindAttr(), builder.getI64IntegerAttr(1), StringAttr());
+      ArrayAttr(), ArrayAttr(), exec::KernelKindAttr(), builder.getI64IntegerAttr(1),
+      builder.getStringAttr(rule.getSymName() + " " + variant.getFamily()));
   Block *body = builder.createBlock(&kernel.getBody(), {}, types,
                                     SmallVector<Location>(types.size(), location));
   SmallVector<Value> results = UpdateBody(rule, variant, builder, *body, location).build();
@@ -134,7 +145,7 @@ exec::KernelOp UpdateKernels::buildKernel(uls::UpdateRuleOp rule, const UpdateVa
 
 exec::KernelOp UpdateKernels::getKernel(uls::UpdateRuleOp rule, const UpdateVariant &variant,
                                         Location location) {
-  exec::KernelOp &kernel = kernels[{rule, variant.getKey()}];
+  exec::KernelOp &kernel = kernels[{rule, variant.getCount(), variant.getFamily()}];
   if (!kernel)
     kernel = buildKernel(rule, variant, location);
   return kernel;

@@ -12,6 +12,7 @@
 
 #include <map>
 #include <optional>
+#include <tuple>
 
 namespace ulsc::lower {
 
@@ -25,7 +26,10 @@ struct UpdateVariant {
   /// With stochastic rounding: where elements lie.
   std::optional<ElementPlaces> places;
 
-  std::string getKey() const;
+  /// Of the flat tensors.
+  int64_t getCount() const;
+  /// Equal for variants that differ in the number of elements alone.
+  std::string getFamily() const;
 };
 
 /// Instances of update rules as kernels on flat tensors, one for each number of elements and
@@ -50,7 +54,7 @@ private:
 
   mlir::SymbolTable &symbols;
   llvm::DenseMap<mlir::StringAttr, int64_t> indices; ///< of trainable parameters of the stage
-  std::map<std::pair<mlir::Operation *, std::string>, exec::KernelOp> kernels;
+  std::map<std::tuple<mlir::Operation *, int64_t, std::string>, exec::KernelOp> kernels;
 };
 
 } // namespace ulsc::lower

@@ -10,7 +10,6 @@
 #include "device/device.h"
 #include "device/thread_pool.h"
 
-#include <cstring>
 #include <vector>
 
 namespace ulsc::runtime {
@@ -112,14 +111,7 @@ public:
           driver.cuModuleGetFunction(reinterpret_cast<cuda::Function *>(&described.function),
                                      module, described.symbol),
           described.symbol);
-    // Each argument, the control block first, is 8 bytes; the driver wants their addresses.
-    size_t count = 1 + described.pointers + described.scalars;
-    values.resize(count);
-    parameters.resize(count);
-    values[0] = context->device_control;
-    std::memcpy(values.data() + 1, arguments, (count - 1) * sizeof(void *));
-    for (size_t i = 0; i < count; ++i)
-      parameters[i] = &values[i];
+    gatherArguments(*context, described, arguments);
     driver.declareBuffers(arguments, described.bytes, described.pointers, described.outputs);
     driver.check(driver.cuLaunchKernel(static_cast<cuda::Function>(described.function),
                                        static_cast<unsigned>(blocks), 1, 1,
@@ -184,6 +176,19 @@ private:
   void loadKernels(const char *kernels) {
     driver.check(driver.cuModuleLoadDataEx(&module, kernels, 0, nullptr, nullptr),
                  "loading the program's kernels");
+  }
+
+  /// Each argument, the control block first, is 8 bytes; the driver wants their addresses.
+  void gatherArguments(const ulsc_context &context, const ulsc_device_kernel &described,
+                       void *const *arguments) {
+    values = {context.device_control};
+    if (described.reads_arena)
+      values.push_back(context.arena);
+    else
+      values.insert(values.end(), arguments, arguments + described.pointers + described.scalars);
+    parameters.clear();
+    for (void *&value : values)
+      parameters.push_back(&value);
   }
 
   /// Before anything of the arena is allocated.

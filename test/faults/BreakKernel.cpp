@@ -20,6 +20,8 @@ struct Edit {
   const char *pattern;
   unsigned group;
   StringLiteral by;
+  /// What the kernel's text begins with, or that of a table of its own.
+  StringLiteral begin = ".visible .entry ";
 };
 } // namespace
 
@@ -30,6 +32,9 @@ constexpr Edit kEdits[] = {
     // A row of 64 elements is read by 16 lanes, four elements each; now all 32 lanes read.
     {"bound", "setp\\.gt\\.u64[^\n]*%p[0-9]+, %rd[0-9]+, (15);", 1, "31"},
     {"opcode", "(fma)\\.rn\\.f32", 1, "frobnicate"},
+    // Behind the eight bytes of the first tensor's size, the second one of the place of its first
+    // buffer.
+    {"member", "members\\[[0-9]+\\] = \\{([0-9]+, ){9}([0-9]+)", 2, "0", ".global "},
 };
 
 /// The `nth` part of a kernel's text that fits; empty where there is none.
@@ -78,11 +83,13 @@ public:
 private:
   /// In the first kernel of the name that has the place.
   StringRef findPart(StringRef ptx, const Edit &edit) {
-    constexpr StringLiteral begin = ".visible .entry ";
-    for (size_t at = ptx.find(begin); at != StringRef::npos; at = ptx.find(begin, at + 1)) {
+    for (size_t at = ptx.find(edit.begin); at != StringRef::npos;
+         at = ptx.find(edit.begin, at + 1)) {
       StringRef rest = ptx.drop_front(at);
-      StringRef one = rest.take_front(rest.find("\n}\n"));
-      StringRef name = one.drop_front(begin.size()).take_until([](char c) { return c == '('; });
+      // A table is a line.
+      StringRef one = rest.take_front(rest.find(edit.begin == ".global " ? "\n" : "\n}\n"));
+      StringRef name =
+          one.drop_front(edit.begin.size()).take_until([](char c) { return c == '(' || c == '['; });
       if (!name.contains(kernel))
         continue;
       if (StringRef part = ::findPart(one, edit, nth); !part.empty())

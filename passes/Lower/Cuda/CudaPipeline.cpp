@@ -36,6 +36,7 @@ static void convertToLLVM(OpPassManager &passes) {
 void ulsc::buildCudaKernelsPipeline(OpPassManager &passes, StringRef arch, bool keepsModule) {
   passes.addPass(createDeduplicateKernelsPass());
   passes.addPass(createEmitCudaAttentionPass());
+  passes.addPass(createGroupLaunchesPass());
   passes.addPass(createEmitCudaKernelsPass());
   convertToLLVM(passes.nest<ModuleOp>());
   passes.addPass(createEmitKernelsTextPass({arch.str(), keepsModule}));

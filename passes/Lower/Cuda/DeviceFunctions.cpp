@@ -49,7 +49,8 @@ LLVM::LLVMFuncOp DeviceFunctions::create(Location loc, StringRef name, size_t po
 }
 
 void DeviceFunctions::describe(LLVM::LLVMFuncOp function, StringAttr name, TypeRange buffers,
-                               size_t outputs, size_t scalars, const Geometry &geometry) {
+                               size_t outputs, size_t scalars, const Geometry &geometry,
+                               bool readsArena) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   MLIRContext *context = builder.getContext();
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
@@ -91,6 +92,6 @@ void DeviceFunctions::describe(LLVM::LLVMFuncOp function, StringAttr name, TypeR
   set(LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(scalars)), 3);
   set(LLVM::AddressOfOp::create(builder, loc, pointer, sizes.getSymName()), 4);
   set(LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(outputs)), 5);
-  set(LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(0)), 6);
+  set(LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(readsArena)), 6);
   LLVM::ReturnOp::create(builder, loc, value);
 }

@@ -28,9 +28,10 @@ public:
   mlir::LLVM::LLVMFuncOp create(mlir::Location loc, llvm::StringRef name, size_t pointers,
                                 size_t scalars);
   /// Says how it is launched, to PTX and to the host, where `name` is the descriptor. `buffers` are
-  /// the types of what the pointers lead to; it writes the last `outputs` of them.
+  /// the types of what the pointers lead to; it writes the last `outputs` of them. One that
+  /// `readsArena` has a single pointer, to the arena, whatever its buffers.
   void describe(mlir::LLVM::LLVMFuncOp function, mlir::StringAttr name, mlir::TypeRange buffers,
-                size_t outputs, size_t scalars, const Geometry &geometry);
+                size_t outputs, size_t scalars, const Geometry &geometry, bool readsArena = false);
 
   /// On a function the name of its descriptor, which launches have; the text has none of it.
   static constexpr llvm::StringLiteral kDescriptorAttrName = "exec.descriptor";

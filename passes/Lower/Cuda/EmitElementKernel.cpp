@@ -89,23 +89,28 @@ SmallVector<Value> PointEmitter::emit(Value index, int64_t count, ValueRange car
 // Kernels
 //===---------------------------------------------------------------------------------------===//
 
-std::optional<Geometry> lower::emitElementKernel(GridBuilder &grid, KernelPlan &plan,
-                                                 KernelValues &values) {
-  if (plan.kernel.getKind() != exec::KernelKind::Rows || plan.groups.size() != 1 ||
-      !llvm::all_of(plan.groups.front().roots, isElementwise) ||
-      llvm::any_of(plan.stages, [](auto entry) { return entry.second > 0; }))
-    return std::nullopt;
+bool lower::isElementKernel(const KernelPlan &plan) {
+  exec::KernelOp kernel = plan.kernel;
+  return kernel.getKind() == exec::KernelKind::Rows && plan.groups.size() == 1 &&
+         llvm::all_of(plan.groups.front().roots, isElementwise) &&
+         llvm::none_of(plan.stages, [](auto entry) { return entry.second > 0; });
+}
+
+/// The loops over all elements, outermost first.
+static SmallVector<LoopDim> getElementLoops(const KernelPlan &plan) {
+  SmallVector<LoopDim> loops(plan.rows);
+  loops.append(plan.groups.front().columns);
+  return loops;
+}
+
+void lower::emitElements(GridBuilder &grid, KernelPlan &plan, KernelValues &values, int64_t width,
+                         Value block, Value end) {
   CodeBuilder &code = grid.code;
   LoopGroup &group = plan.groups.front();
-  SmallVector<LoopDim> loops(plan.rows);
-  loops.append(group.columns);
-  int64_t total = countElements(loops), width = getVectorWidth(plan.kernel);
-  // Neighbours are in one run where runs are whole vectors, or where all is one run.
-  if (total < width || (loops.size() > 1 && loops.back().size % width != 0))
-    width = 1;
+  SmallVector<LoopDim> loops = getElementLoops(plan);
   PointEmitter points(code, plan, values, group, loops, SmallVector<Value>(group.sizes.size()), 0);
-  Value index = code.add(code.mul(grid.block(), code.i64(kBlockThreads)), grid.thread());
-  Value first = code.mul(index, code.i64(width)), end = code.i64(total);
+  Value index = code.add(code.mul(block, code.i64(kBlockThreads)), grid.thread());
+  Value first = code.mul(index, code.i64(width));
   auto emitScalars = [&] {
     Value last = code.minimum(code.add(first, code.i64(width)), end);
     code.loop(first, last, code.i64(1), {}, [&](Value element, ValueRange) {
@@ -116,18 +121,30 @@ std::optional<Geometry> lower::emitElementKernel(GridBuilder &grid, KernelPlan &
   if (width == 1) {
     code.ifThen(code.cmpi(arith::CmpIPredicate::slt, first, end),
                 [&] { points.emit(first, 1, {}); });
-  } else {
-    Value isWhole = code.cmpi(arith::CmpIPredicate::sle, code.add(first, code.i64(width)), end);
-    Value isVector =
-        arith::AndIOp::create(code.b, code.loc, isWhole, grid.areAligned(values.getPointers()));
-    code.ifThenElse(
-        isVector,
-        [&] {
-          grid.assumeAligned(values.getPointers());
-          points.emit(first, width, {});
-        },
-        emitScalars);
+    return;
   }
+  Value isWhole = code.cmpi(arith::CmpIPredicate::sle, code.add(first, code.i64(width)), end);
+  Value isVector =
+      arith::AndIOp::create(code.b, code.loc, isWhole, grid.areAligned(values.getPointers()));
+  code.ifThenElse(
+      isVector,
+      [&] {
+        grid.assumeAligned(values.getPointers());
+        points.emit(first, width, {});
+      },
+      emitScalars);
+}
+
+std::optional<Geometry> lower::emitElementKernel(GridBuilder &grid, KernelPlan &plan,
+                                                 KernelValues &values) {
+  if (!isElementKernel(plan))
+    return std::nullopt;
+  SmallVector<LoopDim> loops = getElementLoops(plan);
+  int64_t total = countElements(loops), width = getVectorWidth(plan.kernel);
+  // Neighbours are in one run where runs are whole vectors, or where all is one run.
+  if (total < width || (loops.size() > 1 && loops.back().size % width != 0))
+    width = 1;
+  emitElements(grid, plan, values, width, grid.block(), grid.code.i64(total));
   return Geometry{int64_t(llvm::divideCeil(total, kBlockThreads * width)), kBlockThreads};
 }
 

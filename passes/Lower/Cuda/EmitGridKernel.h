@@ -23,14 +23,21 @@ std::optional<Geometry> emitElementKernel(GridBuilder &grid, KernelPlan &plan,
 /// Reductions inside of rows: a row is a warp's or, where it is long, a block's.
 std::optional<Geometry> emitWideRowKernel(GridBuilder &grid, KernelPlan &plan,
                                           KernelValues &values);
-/// Reductions over rows: a warp reads 32 neighbouring columns, the warps of a block take turns at
-/// the rows.
+/// Reductions over rows: a block has 8 to 32 neighbouring columns, its threads take turns at the
+/// rows.
 std::optional<Geometry> emitWideColumnKernel(GridBuilder &grid, KernelPlan &plan,
                                              KernelValues &values);
 /// Permutations of dimensions, through tiles in shared memory.
 Geometry emitTileTranspose(GridBuilder &grid, exec::KernelOp kernel, KernelValues &values);
 /// Any kernel: a thread has a row, column or element to itself and does what one of a CPU does.
 Geometry emitSerialKernel(GridBuilder &grid, KernelPlan &plan, KernelValues &values);
+
+/// Whether `emitElementKernel` takes the kernel.
+bool isElementKernel(const KernelPlan &plan);
+/// The elements of such a kernel that block number `block` has, of [0, `end`): each thread `width`
+/// neighbours.
+void emitElements(GridBuilder &grid, KernelPlan &plan, KernelValues &values, int64_t width,
+                  mlir::Value block, mlir::Value end);
 
 /// How many elements of the narrowest tensor of `kernel` make up 16 bytes, at most 8.
 int64_t getVectorWidth(exec::KernelOp kernel);

@@ -31,6 +31,20 @@ static llvm::StringMap<SmallVector<std::string>> collectSources(ModuleOp module)
   return sources;
 }
 
+/// ptxas refuses other letters, in comments, too.
+static std::string makeAscii(StringRef text) {
+  std::string result;
+  while (!text.empty()) {
+    if (text.consume_front("…")) {
+      result += "...";
+      continue;
+    }
+    result += llvm::isASCII(text.front()) ? text.front() : '?';
+    text = text.drop_front();
+  }
+  return result;
+}
+
 /// Puts before each kernel of `text` whose launches it serves, as a comment: kernels that are equal
 /// are one, so that their names say it of one launch only.
 static std::string addSources(StringRef text, const llvm::StringMap<std::string> &sources) {
@@ -42,7 +56,7 @@ static std::string addSources(StringRef text, const llvm::StringMap<std::string>
       if (auto found = sources.find(
               line.drop_front(entry.size()).take_until([](char letter) { return letter == '('; }));
           found != sources.end())
-        result += "// source: " + found->second + "\n";
+        result += "// source: " + makeAscii(found->second) + "\n";
     result += (line + "\n").str();
     text = rest;
   }

@@ -4,6 +4,8 @@
 #include "simulator/core/memory.h"
 #include "simulator/core/report.h"
 
+#include <algorithm>
+
 namespace ulsc::simulator::ptx {
 
 namespace {
@@ -26,8 +28,14 @@ std::string describeAccess(const void *access) {
 
 /// Whether the bytes lie in a declared buffer, which becomes the hit.
 bool findBuffer(Launch &launch, uint64_t address, uint32_t bytes, AccessKind kind) {
-  for (const LaunchBuffer &buffer : launch.buffers) {
-    bool isInside = address >= buffer.begin && address + bytes <= buffer.begin + buffer.bytes;
+  auto at = std::upper_bound(
+      launch.buffers.begin(), launch.buffers.end(), address,
+      [](uint64_t place, const LaunchBuffer &buffer) { return place < buffer.begin; });
+  while (at != launch.buffers.begin()) {
+    const LaunchBuffer &buffer = *--at;
+    if (address + bytes > buffer.lastEnd)
+      return false;
+    bool isInside = address + bytes <= buffer.begin + buffer.bytes;
     if (!isInside || (kind != AccessKind::Read && !buffer.isWritable))
       continue;
     launch.hitBegin = buffer.begin;

@@ -25,6 +25,7 @@ struct Segment {
 struct LaunchBuffer {
   uint64_t begin = 0, bytes = 0;
   bool isWritable = false;
+  uint64_t lastEnd = 0; ///< The largest end of the buffers up to this one.
 };
 
 struct Launch {
@@ -32,8 +33,8 @@ struct Launch {
   Dimensions grid, block;
   uint32_t dynamicSharedBytes = 0;
   const uint8_t *parameters = nullptr;
-  /// Those the program declared, writable ones first. An allocation in which none of them lies is
-  /// open as a whole.
+  /// Those the program declared, by their begins, of equal ones those that may be written last. An
+  /// allocation in which none of them lies is open as a whole.
   std::vector<LaunchBuffer> buffers;
 
   // For the accesses: the same for all blocks.

@@ -66,6 +66,69 @@ TEST(Declarations, WriteToAnInput) {
       {"constant: a thread writes to a buffer that its launch may only read", "layers.0.norm"});
 }
 
+namespace {
+
+/// One block of 8 threads, each of which accesses its word from `word` on, on an allocation of 64
+/// words: words 8 to 55 may be read, words 12 to 15 and 32 to 39 written.
+Outcome runOnNested(const std::string &instruction, size_t word) {
+  return runInChild([&] {
+    begin();
+    Program program(
+        kernelText("mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n" + instruction));
+    Buffer<int> arena(std::vector<int>(64, 7));
+    void *buffers[] = {arena.pointer(8), arena.pointer(32), arena.pointer(12), arena.pointer(32)};
+    int64_t bytes[] = {192, 32, 16, 32};
+    ulsc_simulator_declare_buffers(buffers, bytes, 4, 2);
+    launch(program.function("k"), {1, 8}, arena.pointer(word));
+    check(cuCtxSynchronize());
+  });
+}
+
+} // namespace
+
+TEST(Declarations, BuffersInsideOfOthers) {
+  const std::string read = "ld.global.u32 %r2, [%rd3];", write = "st.global.u32 [%rd3], %r1;";
+  for (size_t word : {8, 12, 16, 32, 36, 48}) {
+    Outcome outcome = runOnNested(read, word);
+    EXPECT_EQ(outcome.exitCode, 0) << word << outcome.errors;
+  }
+  EXPECT_EQ(runOnNested(read + write, 32).exitCode, 0);
+  expectReport(runOnNested(read, 49), {"out-of-bounds", "thread (7,0,0)"});
+  expectReport(runOnNested(write, 12), {"constant", "thread (4,0,0)"});
+  expectReport(runOnNested(write, 33), {"constant", "thread (7,0,0)"});
+}
+
+/// What a module itself holds is open to each launch, whatever buffers that has.
+TEST(Declarations, TablesOfTheModule) {
+  auto runWithTable = [](const std::string &body) {
+    return runInChild([&] {
+      begin();
+      Program program(
+          kernelText("mul.wide.u32 %rd2, %r1, 8;\nmov.b64 %rd3, table;\n"
+                     "add.s64 %rd3, %rd3, %rd2;\n" +
+                         body,
+                     "",
+                     // The zeros at the end go without saying.
+                     ".global .align 8 .b8 table[32] = {24, 0, 0, 0, 0, 0, 0, 0, 32, 1, "
+                     "0, 0, 0, 0, 0, 0, 254, 255, 255, 255, 255, 255, 255, 255, 5};\n"));
+      Buffer<int64_t> arena(std::vector<int64_t>(8, 7));
+      void *buffers[] = {arena.pointer()};
+      int64_t bytes[] = {32};
+      ulsc_simulator_declare_buffers(buffers, bytes, 1, 1);
+      launch(program.function("k"), {1, 4}, arena.pointer());
+      check(cuCtxSynchronize());
+      if (arena.read() != std::vector<int64_t>{24, 288, -2, 5, 7, 7, 7, 7})
+        throw std::runtime_error("the table holds other numbers");
+    });
+  };
+  const std::string copy = "ld.global.nc.b64 %rd4, [%rd3];\nadd.s64 %rd5, %rd1, %rd2;\n"
+                           "st.global.b64 [%rd5], %rd4;";
+  Outcome outcome = runWithTable(copy);
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.errors;
+  expectReport(runWithTable("ld.global.b64 %rd4, [%rd3+8];"),
+               {"out-of-bounds", "thread (3,0,0)", "variable 'table' of 32 bytes"});
+}
+
 TEST(Declarations, AModuleThatIsRefusedNamesTheKernelAndItsSource) {
   Outcome outcome = runInChild([] {
     begin();

@@ -216,3 +216,39 @@ exec.function private @send_to_nobody(%a: memref<4xf32>, %b: memref<8xf32>) {
   exec.collective_start send peer(-1) group(0) identifier(0) slot(0) ins(%a) outs() : memref<4xf32>
   exec.return
 }
+
+// -----
+
+// expected-error @below {{is one of family "scale" and of kind columns; families have kernels of kind rows}}
+exec.kernel private @family_of_columns(%x: tensor<8xf32>) -> tensor<8xf32>
+    attributes {kind = #exec.kernel_kind<columns>, row_dims = 0 : i64, family = "scale"} {
+  %e = tensor.empty() : tensor<8xf32>
+  exec.yield %e : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @below {{is one of family "scale", but its argument 0 is 'tensor<2x4xf32>'; tensors of rank 0 and 1 are legal in a family}}
+exec.kernel private @family_of_matrices(%x: tensor<2x4xf32>) -> tensor<8xf32>
+    attributes {row_dims = 1 : i64, family = "scale"} {
+  %e = tensor.empty() : tensor<8xf32>
+  exec.yield %e : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @below {{is one of family "scale", but its result 0 is 'tensor<8xf32>' after one of 4 elements; tensors of rank 1 have one size}}
+exec.kernel private @family_of_two_sizes(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<8xf32>
+    attributes {row_dims = 1 : i64, family = "scale"} {
+  %e = tensor.empty() : tensor<8xf32>
+  exec.yield %e : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @below {{is one of family "scale" and has no tensor of rank 1, whose size is what kernels of a family differ in}}
+exec.kernel private @family_of_scalars(%x: tensor<f32>) -> tensor<f32>
+    attributes {row_dims = 0 : i64, family = "scale"} {
+  %e = tensor.empty() : tensor<f32>
+  exec.yield %e : tensor<f32>
+}

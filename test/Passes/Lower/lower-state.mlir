@@ -7,11 +7,13 @@ uls.param @v : tensor<8xf32> axes ["a"] init <ones>
 
 // The kernel of a parameter with a master value gives the rounded stored value, too.
 // CHECK: exec.kernel private @sgd_32(%[[P:.*]]: tensor<32xf32>, %[[G:.*]]: tensor<32xf32>, %[[CLIP:.*]]: tensor<f32>, %{{.*}}: i64) -> (tensor<32xf32>, tensor<32xbf16>)
+// CHECK-SAME: family = "sgd tensor<?xf32>, tensor<?xf32>, tensor<f32> stored bf16"
 // CHECK: uls.mul %[[G]], %[[CLIP]]
 // CHECK: %[[NEW:.*]] = uls.sub
 // CHECK: %[[STORED:.*]] = uls.convert %[[NEW]] : tensor<32xf32> -> tensor<32xbf16>
 // CHECK: exec.yield %[[NEW]], %[[STORED]]
 // CHECK: exec.kernel private @sgd_8
+// CHECK-SAME: family = "sgd tensor<?xf32>, tensor<?xf32>, tensor<f32>"
 // CHECK-NOT: uls.update_rule
 uls.update_rule @sgd(%p: tensor<?xf32>, %g: tensor<?xf32>, %clip: tensor<f32>) -> (tensor<?xf32>)
     attributes {roles = ["parameter", "gradient"], updates = ["parameter"]} {

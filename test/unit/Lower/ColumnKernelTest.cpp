@@ -38,24 +38,36 @@ static const char *columnSum = R"(
     })";
 
 TEST(ColumnKernel, SumsRowsIntoColumns) {
-  for (int64_t rows : {1, 3, 129})
-    for (int64_t columns : {1, 17, 1000}) {
-      std::string kernel = format(columnSum, {{"R", text(rows)}, {"C", text(columns)}});
-      ExecProgram program(launchOnce(
-          kernel, "k",
-          {{text(rows) + "x" + text(columns) + "xf32", 0}, {text(columns) + "xf32", scaleAt * 3}},
-          {{text(columns) + "xf32", outAt}}));
-      fillNormal(program.at<float>(0), rows * columns);
-      fillNormal(program.at<float>(scaleAt * 3), columns, 2);
-      runBoth(program, columns * 4);
-      for (int64_t c = 0; c < columns; ++c) {
-        double sum = program.at<float>(scaleAt * 3)[c];
-        for (int64_t r = 0; r < rows; ++r)
-          sum +=
-              double(program.at<float>(0)[r * columns + c]) * program.at<float>(0)[r * columns + c];
-        EXPECT_NEAR(program.at<float>(outAt)[c], sum, 1e-5 * (1 + std::fabs(sum)));
-      }
+  // On a GPU blocks are as wide, and have as many threads, as columns and rows make worth it.
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{1, 1},
+                               {3, 1},
+                               {129, 1},
+                               {1, 17},
+                               {3, 17},
+                               {129, 17},
+                               {1, 1000},
+                               {3, 1000},
+                               {129, 1000},
+                               {1100, 17},
+                               {300, 130},
+                               {2, 5000},
+                               {3, 9000}}) {
+    std::string kernel = format(columnSum, {{"R", text(rows)}, {"C", text(columns)}});
+    ExecProgram program(launchOnce(
+        kernel, "k",
+        {{text(rows) + "x" + text(columns) + "xf32", 0}, {text(columns) + "xf32", scaleAt * 3}},
+        {{text(columns) + "xf32", outAt}}));
+    fillNormal(program.at<float>(0), rows * columns);
+    fillNormal(program.at<float>(scaleAt * 3), columns, 2);
+    runBoth(program, columns * 4);
+    for (int64_t c = 0; c < columns; ++c) {
+      double sum = program.at<float>(scaleAt * 3)[c];
+      for (int64_t r = 0; r < rows; ++r)
+        sum +=
+            double(program.at<float>(0)[r * columns + c]) * program.at<float>(0)[r * columns + c];
+      EXPECT_NEAR(program.at<float>(outAt)[c], sum, 1e-5 * (1 + std::fabs(sum)));
     }
+  }
 }
 
 TEST(ScatterKernel, AddsRowsInOrder) {

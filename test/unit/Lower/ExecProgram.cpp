@@ -141,6 +141,8 @@ void ExecProgram::run(int threads) {
   machine->target->run(step, arena.get(), bytes, control, threads);
 }
 
+int64_t ExecProgram::countLaunches() const { return machine->target->countLaunches(); }
+
 std::string format(std::string text,
                    const std::vector<std::pair<std::string, std::string>> &values) {
   for (auto &[name, value] : values) {

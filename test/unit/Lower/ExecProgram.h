@@ -24,6 +24,8 @@ public:
   bool isValid() const { return step != nullptr; }
   /// Runs the step with launches cut into `threads` parts, one after the other.
   void run(int threads = 1);
+  /// Of the last run, on a device.
+  int64_t countLaunches() const;
   template <typename T>
   T *at(int64_t offset) {
     return reinterpret_cast<T *>(arena.get() + offset);

@@ -28,6 +28,8 @@ public:
   /// the number of threads, or of the seed that orders what a device may order.
   virtual void run(void (*step)(ulsc_context *), char *arena, int64_t bytes, ulsc_control &control,
                    int order) = 0;
+  /// Kernels that the last step launched, where that is counted.
+  virtual int64_t countLaunches() const { return 0; }
 };
 
 std::unique_ptr<ExecTarget> makeExecTarget();

@@ -17,6 +17,8 @@ using namespace ulsc::cuda;
 
 #define ULSC_DECLARE(name, result, parameters) extern "C" result name parameters;
 ULSC_CUDA_DRIVER_FUNCTIONS(ULSC_DECLARE)
+extern "C" void ulsc_simulator_declare_buffers(void *const *buffers, const int64_t *bytes,
+                                               int count, int outputs);
 
 static void check(Result result, const char *operation) {
   if (result == Success)
@@ -30,6 +32,7 @@ struct State {
   Module module = nullptr;
   Stream stream = nullptr;
   DevicePointer arena = 0, control = 0;
+  int64_t launches = 0;
 };
 } // namespace
 
@@ -41,9 +44,14 @@ static void launch(ulsc_context *context, ulsc_kernel kernel, const char *, cons
   Function function = nullptr;
   check(cuModuleGetFunction(&function, current->module, described.symbol), described.symbol);
   std::vector<void *> values = {context->device_control}, parameters;
-  values.insert(values.end(), arguments, arguments + described.pointers + described.scalars);
+  if (described.reads_arena)
+    values.push_back(context->arena);
+  else
+    values.insert(values.end(), arguments, arguments + described.pointers + described.scalars);
   for (void *&value : values)
     parameters.push_back(&value);
+  ++current->launches;
+  ulsc_simulator_declare_buffers(arguments, described.bytes, described.pointers, described.outputs);
   check(cuLaunchKernel(function, unsigned(blocks), 1, 1, unsigned(threads), 1, 1, 0,
                        current->stream, parameters.data(), nullptr),
         described.symbol);
@@ -99,12 +107,14 @@ public:
     check(cuStreamSynchronize(stream), "cuStreamSynchronize");
     ulsc_context context = {reinterpret_cast<char *>(state.arena), &control,
                             reinterpret_cast<char *>(state.control)};
+    state.launches = 0;
     step(&context);
     check(cuMemcpyDtoHAsync_v2(arena, state.arena, size_t(bytes), stream), "from the device");
     check(cuMemcpyDtoHAsync_v2(&control, state.control, sizeof(control), stream),
           "from the device");
     check(cuStreamSynchronize(stream), "cuStreamSynchronize");
   }
+  int64_t countLaunches() const override { return state.launches; }
 
 private:
   State state;
