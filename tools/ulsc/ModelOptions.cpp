@@ -62,8 +62,8 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"arch", "sm_80|sm_90|sm_100",
        "of the target cuda: the oldest GPUs that run it (default sm_90)"},
       {"attention", "auto|own|cudnn",
-       "of the target cuda: who computes attention, cudnn where it can, kernels of its own, or "
-       "cudnn or nobody (default auto)"},
+       "of the target cuda: who computes attention, kernels of the program's own, cudnn alone, or "
+       "auto, cudnn where it can and they elsewhere (default auto)"},
       {"dump-dir", "DIR", "write the module after each stage, numbered"},
       {"locations", "", "print locations with modules"},
       {"verify-each", "", "verify the module after each pass, not only after each stage"},
