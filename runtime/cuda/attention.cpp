@@ -35,6 +35,9 @@ struct CudaAttention::Plan {
   float scale = 0, masked = -std::numeric_limits<float>::infinity(), one = 1;
 };
 
+CudaAttention::CudaAttention(Stream stream, int computeCapability)
+    : stream(stream), computeCapability(computeCapability) {}
+
 CudaAttention::~CudaAttention() {
   plans.clear();
   if (handle)

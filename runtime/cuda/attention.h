@@ -14,8 +14,7 @@ namespace ulsc::runtime {
 class CudaAttention {
 public:
   /// `computeCapability` is the GPU's, 90 for 9.0.
-  CudaAttention(cudnn::Stream stream, int computeCapability)
-      : stream(stream), computeCapability(computeCapability) {}
+  CudaAttention(cudnn::Stream stream, int computeCapability);
   ~CudaAttention();
 
   struct Operands {

@@ -12,10 +12,14 @@ CudnnLibrary::CudnnLibrary(const std::string &user, const std::string &file)
                            "libcudnn9-cuda-13 bring it; its folder has to be in LD_LIBRARY_PATH, "
                            "or compile with --attention own")) {}
 
-std::string CudnnLibrary::describe(Status status) const {
+std::string CudnnLibrary::lastReason() const {
   char reason[1024] = "";
   cudnnGetLastErrorString(reason, sizeof(reason));
-  return concat(cudnnGetErrorString(status), reason[0] ? ": " : "", reason);
+  return reason[0] ? reason : "no reason given";
+}
+
+std::string CudnnLibrary::describe(Status status) const {
+  return concat(cudnnGetErrorString(status), ": ", lastReason());
 }
 
 void CudnnLibrary::check(Status status, const char *function) const {

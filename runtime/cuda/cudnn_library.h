@@ -30,6 +30,8 @@ struct CudnnLibrary {
   void check(Status status, const char *function) const;
   /// "CUDNN_STATUS_NOT_SUPPORTED: what the library says of its last error".
   std::string describe(Status status) const;
+  /// What the library says of its last error, or that it says nothing.
+  std::string lastReason() const;
 };
 
 /// "9.19.0"

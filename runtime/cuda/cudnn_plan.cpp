@@ -38,8 +38,8 @@ std::vector<CudnnDescriptor> proposeConfigs(const CudnnLibrary &library, const C
                                                  addresses.data()),
                 "cudnnBackendGetAttribute of a heuristic's results");
   proposals.erase(proposals.begin() + found, proposals.end());
-  if (found == 0 && refusal.empty())
-    refusal = "its heuristics propose nothing";
+  if (found == 0)
+    refusal = concat("its heuristics propose nothing: ", library.lastReason());
   return proposals;
 }
 

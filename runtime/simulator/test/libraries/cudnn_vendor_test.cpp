@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -77,6 +78,8 @@ protected:
     } catch (const Error &error) {
       GTEST_SKIP() << "no cuDNN to ask: " << error.what();
     }
+    if (!dlopen("libcuda.so.1", RTLD_NOW))
+      GTEST_SKIP() << "cuDNN asks for libcuda.so.1, which isn't here: " << dlerror();
     if (size_t version = library->cudnnGetVersion(); version < oldestVersion)
       GTEST_SKIP() << "cuDNN " << cudnnVersionText(version) << " can't be asked about other GPUs";
   }
