@@ -71,7 +71,13 @@ bool CudaAttention::readsLseByHeads() const {
 }
 
 const CudaAttention::Plan &CudaAttention::planOf(const ulsc_attention_desc &desc, bool isGradient) {
-  std::unique_ptr<Plan> &kept = plans[{&desc, isGradient}];
+  Key key{{desc.batch, desc.queries, desc.keys, desc.kv_heads, desc.group, desc.head_size},
+          desc.dtype,
+          desc.causal,
+          desc.scale,
+          desc.workspace_bytes,
+          isGradient};
+  std::unique_ptr<Plan> &kept = plans[key];
   if (kept)
     return *kept;
   requireVersion(desc, isGradient);

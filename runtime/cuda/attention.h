@@ -5,8 +5,10 @@
 #include "cuda/attention_graph.h"
 #include "cuda/cudnn_plan.h"
 
+#include <array>
 #include <map>
 #include <memory>
+#include <tuple>
 
 namespace ulsc::runtime {
 
@@ -21,12 +23,13 @@ public:
     const void *q, *k, *v, *out, *lse;
     const void *outGrad = nullptr, *qGrad = nullptr, *kGrad = nullptr, *vGrad = nullptr;
   };
-  /// Enqueues attention or, with an outGrad, the gradient. How a descriptor is computed is kept.
+  /// Enqueues attention or, with an outGrad, the gradient. How the like is computed is kept.
   void run(const ulsc_attention_desc &desc, const Operands &operands, void *workspace);
 
 private:
   struct Plan;
-  using Key = std::pair<const ulsc_attention_desc *, bool>;
+  /// What a plan depends on: layers alike share one, since the library takes a second to make it.
+  using Key = std::tuple<std::array<int64_t, 6>, int32_t, int32_t, double, int64_t, bool>;
   void load(const ulsc_attention_desc &desc);
   void requireVersion(const ulsc_attention_desc &desc, bool isGradient) const;
   const Plan &planOf(const ulsc_attention_desc &desc, bool isGradient);
