@@ -48,7 +48,8 @@ void CudaAttention::load(const ulsc_attention_desc &desc) {
   if (handle)
     return;
   library = std::make_unique<CudnnLibrary>(nameOf(desc));
-  library->check(library->cudnnCreate(&handle), "cudnnCreate");
+  library->check(library->cudnnCreate(&handle),
+                 concat("'", nameOf(desc), "' is left to cuDNN, but cudnnCreate").c_str());
   library->check(library->cudnnSetStream(handle, stream), "cudnnSetStream");
 }
 

@@ -111,10 +111,9 @@ enum Attribute : uint32_t {
 
   AttrConfigWorkspaceBytes = 303, // Int64
 
-  AttrPlanHandle = 400,           // Handle
-  AttrPlanEngineConfig = 401,     // Descriptor
-  AttrPlanWorkspaceBytes = 402,   // Int64
-  AttrPlanDeviceProperties = 407, // Descriptor
+  AttrPlanHandle = 400,         // Handle
+  AttrPlanEngineConfig = 401,   // Descriptor
+  AttrPlanWorkspaceBytes = 402, // Int64
 
   AttrPointwiseOperation = 750, // Descriptor of the pointwise description
   AttrPointwiseX = 751,         // Descriptors of tensors

@@ -13,6 +13,12 @@ namespace {
 /// More than a heuristic ever has of attention.
 constexpr int64_t mostProposals = 32;
 
+/// The reason why the best proposal failed says most.
+void note(std::string &refusal, std::string reason) {
+  if (refusal.empty())
+    refusal = std::move(reason);
+}
+
 } // namespace
 
 std::vector<CudnnDescriptor> proposeConfigs(const CudnnLibrary &library, const CudnnGraph &graph,
@@ -25,7 +31,7 @@ std::vector<CudnnDescriptor> proposeConfigs(const CudnnLibrary &library, const C
     heuristic.set(AttrHeuristicDeviceProperties, TypeDescriptor, target.deviceProperties);
   Status status = heuristic.tryFinalize();
   if (status != StatusSuccess) {
-    refusal = library.describe(status);
+    note(refusal, library.describe(status));
     return {};
   }
   std::vector<CudnnDescriptor> proposals;
@@ -39,13 +45,13 @@ std::vector<CudnnDescriptor> proposeConfigs(const CudnnLibrary &library, const C
                 "cudnnBackendGetAttribute of a heuristic's results");
   proposals.erase(proposals.begin() + found, proposals.end());
   if (found == 0)
-    refusal = concat("its heuristics propose nothing: ", library.lastReason());
+    note(refusal, concat("its heuristics propose nothing: ", library.lastReason()));
   return proposals;
 }
 
 CudnnPlan::CudnnPlan(const CudnnLibrary &library, const CudnnGraph &graph,
                      const CudnnTarget &target, CudnnWorkspace workspace, const std::string &what)
-    : library(library) {
+    : library(library), what(what) {
   for (HeuristicMode mode : {HeuristicA, HeuristicFallback})
     if (choose(graph, target, mode, workspace.bytes - workspace.taken))
       return;
@@ -63,14 +69,11 @@ bool CudnnPlan::choose(const CudnnGraph &graph, const CudnnTarget &target, Heuri
   for (CudnnDescriptor &config : proposeConfigs(library, graph, target, mode, refusal)) {
     CudnnDescriptor plan(library, DescriptorExecutionPlan);
     plan.set(AttrPlanEngineConfig, config);
-    if (target.handle)
-      plan.set(AttrPlanHandle, TypeHandle, target.handle);
-    if (target.deviceProperties)
-      plan.set(AttrPlanDeviceProperties, TypeDescriptor, target.deviceProperties);
+    plan.set(AttrPlanHandle, TypeHandle, target.handle);
     // A proposal may still turn out to be impossible.
     Status status = plan.tryFinalize();
     if (status != StatusSuccess) {
-      refusal = library.describe(status);
+      note(refusal, library.describe(status));
       continue;
     }
     int64_t count = 0;
@@ -101,7 +104,7 @@ void CudnnPlan::execute(Handle handle, const std::vector<Binding> &bindings,
   pack.set(AttrPackWorkspace, TypePointer, workspace);
   pack.finalize();
   library.check(library.cudnnBackendExecute(handle, kept.back().get(), pack.get()),
-                "cudnnBackendExecute");
+                concat("cudnnBackendExecute of '", what, "'").c_str());
 }
 
 } // namespace ulsc::runtime

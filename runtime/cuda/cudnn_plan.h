@@ -8,7 +8,8 @@
 
 namespace ulsc::runtime {
 
-/// What plans are made for: the handle's device or, without one, a device that is described.
+/// What is asked about: the handle's device or, without one and without plans, a device that is
+/// described.
 struct CudnnTarget {
   cudnn::Handle handle = nullptr;
   cudnn::Descriptor deviceProperties = nullptr;
@@ -45,6 +46,7 @@ private:
               int64_t workspaceLimit);
 
   const CudnnLibrary &library;
+  std::string what;
   std::vector<CudnnDescriptor> kept; // the configuration, then the plan
   int64_t bytes = 0;
   int64_t leastBytes = -1;
