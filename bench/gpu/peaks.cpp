@@ -81,7 +81,8 @@ private:
     desc.name = "square product";
     auto pointer = [](cuda::DevicePointer buffer) { return reinterpret_cast<void *>(buffer); };
     double seconds = fastest([&] {
-      products.run(desc, pointer(a), pointer(b), pointer(c), pointer(workspace), stream);
+      products.run(desc, pointer(a), pointer(b), pointer(c), nullptr, nullptr, pointer(workspace),
+                   stream);
     });
     return 2e-12 * double(size) * double(size) * double(size) / seconds;
   }

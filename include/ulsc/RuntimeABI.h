@@ -179,9 +179,9 @@ void ulsc_gemm_tile(int64_t transpose_a, int64_t transpose_b, int64_t m, int64_t
 /*===--- Attention by a library
  * ---------------------------------------------------------------===*/
 
-/* Softmax attention: q, out and their gradients are [batch, queries, kv_heads, group, head_size], k,
- * v and theirs [batch, keys, kv_heads, head_size], lse [batch, queries, kv_heads, group] in f32, all
- * without gaps. With `causal` query i sees the keys up to i. */
+/* Softmax attention: q, out and their gradients are [batch, queries, kv_heads, group, head_size],
+ * k, v and theirs [batch, keys, kv_heads, head_size], lse [batch, queries, kv_heads, group] in f32,
+ * all without gaps. With `causal` query i sees the keys up to i. */
 typedef struct ulsc_attention_desc {
   int64_t batch, queries, keys, kv_heads, group, head_size;
   int32_t dtype; /* ulsc_dtype of all but lse: bf16 or f16 */

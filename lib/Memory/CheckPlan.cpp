@@ -106,6 +106,11 @@ private:
     return std::nullopt;
   }
 
+  /// Whether a product gives `value` and takes nothing of it.
+  static bool overwrites(exec::GemmOp gemm, Value value) {
+    return (value == gemm.getC() && !gemm.getAccumulate()) || value == gemm.getEpilogueOutput();
+  }
+
   /// What `op` reads, and what it overwrites.
   void getAccesses(Operation *op, SmallVectorImpl<Access> &read, SmallVectorImpl<Access> &written) {
     SmallVector<MemoryEffects::EffectInstance> list;
@@ -123,8 +128,7 @@ private:
           reads |= isa<MemoryEffects::Read>(effect.getEffect());
           writes |= isa<MemoryEffects::Write>(effect.getEffect());
         }
-      if (auto gemm = dyn_cast<exec::GemmOp>(op);
-          gemm && operand.get() == gemm.getC() && !gemm.getAccumulate())
+      if (auto gemm = dyn_cast<exec::GemmOp>(op); gemm && overwrites(gemm, operand.get()))
         reads = false;
       if (auto call = dyn_cast<exec::CallOp>(op))
         std::tie(reads, writes) = getCallEffects(call, operand);
@@ -156,10 +160,10 @@ private:
         // A view of all bytes is the argument in another shape.
         bool isPart = exec::getBytes(cast<ShapedType>(operand.get().getType())) !=
                       exec::getBytes(cast<ShapedType>(argument.getType()));
-        if (isPart || isa<exec::CallOp, exec::GemmOp>(op))
-          if (!isa<exec::GemmOp>(op) || cast<exec::GemmOp>(op).getAccumulate() ||
-              cast<exec::GemmOp>(op).getC() != operand.get())
-            return true;
+        auto gemm = dyn_cast<exec::GemmOp>(op);
+        bool isOverwritten = gemm && overwrites(gemm, operand.get());
+        if ((isPart || isa<exec::CallOp, exec::GemmOp>(op)) && !isOverwritten)
+          return true;
         SmallVector<MemoryEffects::EffectInstance> list;
         if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
           effects.getEffects(list);
@@ -167,8 +171,7 @@ private:
           return effect.getEffectValue<OpOperand *>() == &operand &&
                  isa<MemoryEffects::Read>(effect.getEffect());
         });
-        auto gemm = dyn_cast<exec::GemmOp>(op);
-        return reads && !(gemm && gemm.getC() == operand.get() && !gemm.getAccumulate());
+        return reads && !isOverwritten;
       }
       if (isa<scf::ForOp>(op))
         return true;

@@ -134,10 +134,10 @@ private:
   LogicalResult convert(Operation &op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<exec::BufferOp, exec::SlotOp, exec::ViewOp, exec::CopyOp, exec::FillOp,
-              exec::LaunchOp, exec::CallOp, exec::GemmOp, exec::AttentionOp,
-              exec::AttentionGradOp, exec::CollectiveStartOp,
-              exec::CollectiveWaitOp, exec::ReadControlOp, exec::WriteControlOp, exec::CoordinateOp,
-              exec::ReturnOp, memref::SubViewOp>([&](auto typed) { return convertOp(typed); })
+              exec::LaunchOp, exec::CallOp, exec::GemmOp, exec::AttentionOp, exec::AttentionGradOp,
+              exec::CollectiveStartOp, exec::CollectiveWaitOp, exec::ReadControlOp,
+              exec::WriteControlOp, exec::CoordinateOp, exec::ReturnOp, memref::SubViewOp>(
+            [&](auto typed) { return convertOp(typed); })
         .Case<memref::CollapseShapeOp, memref::ExpandShapeOp, memref::CastOp>([&](auto view) {
           addresses[view->getResult(0)] = address(view->getOperand(0));
           return success();
@@ -279,7 +279,8 @@ private:
   }
   LogicalResult convertOp(exec::AttentionOp op) {
     if (!op.getLibrary())
-      return op.emitOpError("is computed by no library; its kernels are emitted before the lowering");
+      return op.emitOpError(
+          "is computed by no library; its kernels are emitted before the lowering");
     runtime.call(code, "ulsc_attention",
                  {context, runtime.attentionDescriptor(code, op), address(op.getQ()),
                   address(op.getK()), address(op.getV()), address(op.getOut()),
@@ -288,7 +289,8 @@ private:
   }
   LogicalResult convertOp(exec::AttentionGradOp op) {
     if (!op.getLibrary())
-      return op.emitOpError("is computed by no library; its kernels are emitted before the lowering");
+      return op.emitOpError(
+          "is computed by no library; its kernels are emitted before the lowering");
     runtime.call(code, "ulsc_attention_grad",
                  {context, runtime.attentionDescriptor(code, op), address(op.getQ()),
                   address(op.getK()), address(op.getV()), address(op.getOut()),

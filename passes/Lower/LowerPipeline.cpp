@@ -24,6 +24,8 @@ void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &option
   manager.addPass(createExpandContextsPass());
   manager.addPass(createSinkAccumulationPass());
   manager.addPass(createLowerStatePass());
+  if (options.target == "cuda")
+    manager.addPass(createFuseEpiloguesPass());
   manager.addPass(createDecomposeModelOpsPass());
   // Rope's tables of queries and keys are the same op.
   manager.addPass(createCSEPass());

@@ -38,8 +38,9 @@ def FuseEpiloguesPass : Lower_Pass<"ulsc-fuse-epilogues"> {
   let summary = "has matrix products do what follows them";
   let description = [{
     Requires accumulation in blocks and expanded contexts; for targets whose library has epilogues. Where a bias is added to a product's result, gelu is taken of that,
-    a product is multiplied by gelu's derivative, or the rows of a product's second operand are summed as a bias' gradient, and the library can do it, one
-    `exec.contract` with an epilogue does both. Results keep their meaning; what is rounded between the two ops is not any more.
+    a product is multiplied by gelu's derivative, or the rows of a product's second operand are summed as a bias' gradient, and the library can do it and it
+    saves a kernel, one `exec.contract` with an epilogue does both. Products of types that the library lacks, f16 or f32 into bf16, give f32, which is converted or
+    accumulated behind them. Results keep their meaning; what is rounded between the two ops is not any more.
 
     ```mlir
     %1 = uls.einsum "tk,kn->tn" %x, %w …

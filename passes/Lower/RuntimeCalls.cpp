@@ -136,8 +136,8 @@ FlatSymbolRefAttr RuntimeCalls::structConstant(StringRef prefix, ArrayRef<Field>
         element = LLVM::ConstantOp::create(builder, code.loc, types[i],
                                            builder.getI32IntegerAttr(*small));
       else if (auto *number = std::get_if<double>(&field))
-        element = LLVM::ConstantOp::create(builder, code.loc, types[i],
-                                           builder.getF64FloatAttr(*number));
+        element =
+            LLVM::ConstantOp::create(builder, code.loc, types[i], builder.getF64FloatAttr(*number));
       else
         element = LLVM::ConstantOp::create(builder, code.loc, types[i],
                                            builder.getI64IntegerAttr(std::get<int64_t>(field)));
@@ -187,8 +187,8 @@ static SmallVector<RuntimeCalls::Field> getAttentionFields(Op op) {
 
 Value RuntimeCalls::attentionDescriptor(CodeBuilder &code, Operation *op) {
   auto forward = dyn_cast<exec::AttentionOp>(op);
-  SmallVector<Field> fields = forward ? getAttentionFields(forward)
-                                      : getAttentionFields(cast<exec::AttentionGradOp>(op));
+  SmallVector<Field> fields =
+      forward ? getAttentionFields(forward) : getAttentionFields(cast<exec::AttentionGradOp>(op));
   fields.push_back(stringConstant(describeSources(op->getLoc())));
   return addressOf(code, structConstant("ulsc.attention", fields));
 }

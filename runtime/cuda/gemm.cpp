@@ -1,5 +1,6 @@
 #include "cuda/gemm.h"
 
+#include "core/epilogue.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -55,6 +56,42 @@ cublaslt::DataType typeOf(int32_t dtype) {
   return dtype == ULSC_BF16 ? TypeBf16 : dtype == ULSC_F16 ? TypeF16 : TypeF32;
 }
 
+/// Which pointer of a call an epilogue takes as what.
+enum class Role { None, Input, Output };
+
+/// An epilogue as the library knows it. Its D is c^T, so that D's rows are c's columns, and its
+/// first matrix is b^T.
+struct EpilogueForm {
+  cublaslt::Epilogue value;
+  Role bias; ///< the bias, or its gradient
+  Role aux;  ///< the values before gelu
+};
+
+EpilogueForm epilogueFormOf(const ulsc_gemm_desc &desc) {
+  switch (desc.epilogue) {
+  case ULSC_EPILOGUE_BIAS:
+    return {EpilogueBias, Role::Input, Role::None};
+  case ULSC_EPILOGUE_GELU:
+    return {EpilogueGeluAuxBias, Role::Input, Role::Output};
+  case ULSC_EPILOGUE_GELU_GRAD:
+    return {EpilogueDGelu, Role::None, Role::Input};
+  case ULSC_EPILOGUE_GELU_BIAS_GRAD:
+    return {EpilogueDGeluBGrad, Role::Output, Role::Input};
+  case ULSC_EPILOGUE_BIAS_GRAD:
+    return {EpilogueBGradA, Role::Output, Role::None};
+  case ULSC_EPILOGUE_NONE:
+    return {EpilogueDefault, Role::None, Role::None};
+  default:
+    raise(desc.name, " has epilogue ", desc.epilogue, ", which this runtime doesn't know");
+  }
+}
+
+/// " with epilogue gelu", or nothing.
+std::string describeEpilogue(const ulsc_gemm_desc &desc) {
+  const char *name = epilogueName(desc.epilogue);
+  return name ? concat(" with epilogue ", name) : std::string();
+}
+
 /// What cuBLASLt wants a workspace aligned to, in bytes.
 constexpr uintptr_t workspaceAlignment = 256;
 
@@ -75,6 +112,7 @@ struct CudaGemm::Plan {
   MatrixLayout first = nullptr, second = nullptr, result = nullptr;
   /// c's columns are contiguous: then it is what the library takes as it is.
   bool isByColumns = false;
+  EpilogueForm epilogue{EpilogueDefault, Role::None, Role::None};
   HeuristicResult choice{};
 
   explicit Plan(const Library &library) : library(library) {}
@@ -102,13 +140,41 @@ struct CudaGemm::Plan {
     return layout;
   }
 
-  void setTranspose(MatmulAttribute attribute, bool isTransposed) {
-    int32_t value = isTransposed ? TransposeYes : TransposeNo;
+  template <typename Value>
+  void setAttribute(MatmulAttribute attribute, Value value) {
     library.check(library.cublasLtMatmulDescSetAttribute(matmul, attribute, &value, sizeof(value)),
                   "cublasLtMatmulDescSetAttribute");
   }
 
-  void choose(const ulsc_gemm_desc &desc, Handle handle, const uint32_t (&alignments)[3]) {
+  void setEpilogue(const ulsc_gemm_desc &desc) {
+    epilogue = epilogueFormOf(desc);
+    if (epilogue.value == EpilogueDefault)
+      return;
+    if (isByColumns || desc.batch != 1 || desc.accumulate)
+      raise(desc.name, " has epilogue ", epilogueName(desc.epilogue),
+            " and so needs one batch, c by rows and no accumulation; it has ", desc.batch,
+            " batches, strides ", desc.c_m, " and ", desc.c_n, ", accumulate ", desc.accumulate);
+    setAttribute(MatmulEpilogue, static_cast<uint32_t>(epilogue.value));
+    if (epilogue.aux != Role::None)
+      setAttribute(MatmulAuxLeadingDimension, desc.n);
+  }
+
+  /// The bias of a call or its gradient, or null.
+  const void *selectBias(const void *input, const void *output) const {
+    return epilogue.bias == Role::None ? nullptr : epilogue.bias == Role::Input ? input : output;
+  }
+
+  /// The pointers of a call are attributes of the descriptor, which the library reads when it is
+  /// asked for an algorithm and when it multiplies.
+  void setPointers(const void *input, const void *output) {
+    if (const void *bias = selectBias(input, output))
+      setAttribute(MatmulBiasPointer, bias);
+    if (epilogue.aux != Role::None)
+      setAttribute(MatmulAuxPointer, epilogue.aux == Role::Input ? input : output);
+  }
+
+  /// `alignments` of the first and second matrix, the result, and the bias.
+  void choose(const ulsc_gemm_desc &desc, Handle handle, const uint32_t (&alignments)[4]) {
     Preference preference = nullptr;
     library.check(library.cublasLtMatmulPreferenceCreate(&preference),
                   "cublasLtMatmulPreferenceCreate");
@@ -124,15 +190,17 @@ struct CudaGemm::Plan {
     set(PreferenceAlignmentA, &alignments[0], sizeof(uint32_t));
     set(PreferenceAlignmentB, &alignments[1], sizeof(uint32_t));
     set(PreferenceAlignmentC, &alignments[2], sizeof(uint32_t));
-    set(PreferenceAlignmentD, &alignments[2], sizeof(uint32_t));
+    // No attribute tells the bias' alignment. It is read and written as D is.
+    uint32_t alignmentOfD = std::min(alignments[2], alignments[3]);
+    set(PreferenceAlignmentD, &alignmentOfD, sizeof(uint32_t));
     int found = 0;
     Status status = library.cublasLtMatmulAlgoGetHeuristic(handle, matmul, first, second, result,
                                                            result, preference, 1, &choice, &found);
     library.cublasLtMatmulPreferenceDestroy(preference);
     if (status != StatusSuccess || found == 0)
-      raise("cuBLASLt has no way to multiply ", desc.batch, " x ", desc.m, " x ", desc.k, " by ",
-            desc.k, " x ", desc.n, " within ", desc.workspace_bytes,
-            " bytes of workspace: ", library.cublasLtGetStatusString(status));
+      raise(desc.name, ": cuBLASLt has no way to multiply ", desc.batch, " x ", desc.m, " x ",
+            desc.k, " by ", desc.k, " x ", desc.n, describeEpilogue(desc), " within ",
+            desc.workspace_bytes, " bytes of workspace: ", library.cublasLtGetStatusString(status));
   }
 };
 
@@ -147,9 +215,11 @@ CudaGemm::~CudaGemm() {
 }
 
 CudaGemm::Plan &CudaGemm::planOf(const ulsc_gemm_desc &desc, const void *a, const void *b,
-                                 const void *c) {
-  uint32_t alignments[3] = {alignmentOf(b), alignmentOf(a), alignmentOf(c)};
-  uint64_t code = alignments[0] << 16 | alignments[1] << 8 | alignments[2];
+                                 const void *c, const void *input, const void *output) {
+  uint32_t alignments[4] = {alignmentOf(b), alignmentOf(a), alignmentOf(c), 16};
+  uint64_t code = alignmentOf(input);
+  for (uint64_t alignment : {alignmentOf(output), alignments[0], alignments[1], alignments[2]})
+    code = code << 8 | alignment;
   std::unique_ptr<Plan> &kept = plans[{&desc, code}];
   if (kept)
     return *kept;
@@ -158,7 +228,7 @@ CudaGemm::Plan &CudaGemm::planOf(const ulsc_gemm_desc &desc, const void *a, cons
                  "cublasLtMatmulDescCreate");
   plan->isByColumns = desc.n > 1 && desc.c_n != 1 && (desc.c_m == 1 || desc.m == 1);
   auto add = [&](MatmulAttribute attribute, const Operand &operand, int32_t dtype) {
-    plan->setTranspose(attribute, operand.isTransposed);
+    plan->setAttribute(attribute, int32_t(operand.isTransposed ? TransposeYes : TransposeNo));
     return plan->makeLayout(desc, operand, dtype);
   };
   if (plan->isByColumns) {
@@ -182,6 +252,9 @@ CudaGemm::Plan &CudaGemm::planOf(const ulsc_gemm_desc &desc, const void *a, cons
     plan->result = plan->makeLayout(
         desc, describe("c", desc.n, desc.m, desc.c_n, desc.c_m, desc.c_batch, false), desc.c_dtype);
   }
+  plan->setEpilogue(desc);
+  plan->setPointers(input, output);
+  alignments[3] = alignmentOf(plan->selectBias(input, output));
   plan->choose(desc, handle, alignments);
   kept = std::move(plan);
   return *kept;
@@ -189,16 +262,19 @@ CudaGemm::Plan &CudaGemm::planOf(const ulsc_gemm_desc &desc, const void *a, cons
 
 void CudaGemm::run(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c,
                    const void *input, void *output, void *workspace, Stream stream) {
-  Plan &plan = planOf(desc, a, b, c);
+  Plan &plan = planOf(desc, a, b, c, input, output);
+  plan.setPointers(input, output);
   auto address = (reinterpret_cast<uintptr_t>(workspace) + workspaceAlignment - 1) /
                  workspaceAlignment * workspaceAlignment;
   float alpha = 1.0f, beta = desc.accumulate ? 1.0f : 0.0f;
   const void *first = plan.isByColumns ? a : b, *second = plan.isByColumns ? b : a;
-  library->check(library->cublasLtMatmul(handle, plan.matmul, &alpha, first, plan.first, second,
-                                         plan.second, &beta, c, plan.result, c, plan.result,
-                                         &plan.choice.algorithm, reinterpret_cast<void *>(address),
-                                         plan.choice.workspaceBytes, stream),
-                 "cublasLtMatmul");
+  Status status = library->cublasLtMatmul(handle, plan.matmul, &alpha, first, plan.first, second,
+                                          plan.second, &beta, c, plan.result, c, plan.result,
+                                          &plan.choice.algorithm, reinterpret_cast<void *>(address),
+                                          plan.choice.workspaceBytes, stream);
+  if (status != StatusSuccess)
+    raise(desc.name, describeEpilogue(desc),
+          ": cublasLtMatmul failed: ", library->cublasLtGetStatusString(status));
 }
 
 } // namespace ulsc::runtime

@@ -16,7 +16,8 @@ public:
   CudaGemm();
   ~CudaGemm();
 
-  /// Enqueues the product. What the library's heuristic chose for a descriptor is kept.
+  /// Enqueues the product; `input` and `output` are the epilogue's. What the library's heuristic
+  /// chose for a descriptor is kept.
   void run(const ulsc_gemm_desc &desc, const void *a, const void *b, void *c, const void *input,
            void *output, void *workspace, cublaslt::Stream stream);
 
@@ -25,7 +26,8 @@ private:
   /// How one descriptor is multiplied where its buffers are aligned as they are.
   struct Plan;
   using Key = std::pair<const ulsc_gemm_desc *, uint64_t>;
-  Plan &planOf(const ulsc_gemm_desc &desc, const void *a, const void *b, const void *c);
+  Plan &planOf(const ulsc_gemm_desc &desc, const void *a, const void *b, const void *c,
+               const void *input, const void *output);
 
   std::unique_ptr<Library> library;
   cublaslt::Handle handle = nullptr;

@@ -4,6 +4,7 @@
 #include "comm/communicator.h"
 #include "core/clock.h"
 #include "core/context.h"
+#include "core/epilogue.h"
 #include "core/error.h"
 
 #include <map>
@@ -63,7 +64,11 @@ Json workload(const Manifest &manifest) {
 Json gemmArguments(const ulsc_gemm_desc &desc) {
   double flops = 2.0 * static_cast<double>(desc.batch) * static_cast<double>(desc.m) *
                  static_cast<double>(desc.n) * static_cast<double>(desc.k);
-  return {{"batch", desc.batch}, {"m", desc.m}, {"n", desc.n}, {"k", desc.k}, {"flops", flops}};
+  Json arguments = {
+      {"batch", desc.batch}, {"m", desc.m}, {"n", desc.n}, {"k", desc.k}, {"flops", flops}};
+  if (const char *epilogue = epilogueName(desc.epilogue))
+    arguments["epilogue"] = epilogue;
+  return arguments;
 }
 
 } // namespace

@@ -4,6 +4,8 @@
 #include "core/clock.h"
 #include "core/error.h"
 
+#include <deque>
+
 using namespace ulsc::runtime;
 
 namespace {
@@ -55,7 +57,7 @@ public:
   /// which an even number is a send and an odd one a receive.
   void exchange(const std::vector<int64_t> &sizes, const std::vector<int> &order) {
     int previous = (rank + ranks - 1) % ranks;
-    std::vector<Message> sends, receives;
+    std::deque<Message> sends, receives; // a started one stays where it is
     for (size_t i = 0; i < sizes.size(); ++i) {
       sends.emplace_back(ULSC_SEND, (rank + 1) % ranks, sizes[i]);
       sends.back().fill(rank, static_cast<int>(i));

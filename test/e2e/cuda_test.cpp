@@ -55,11 +55,6 @@ std::vector<CudaCase> getCases() {
   std::vector<Case> all = list.pairwise;
   if (!isExhaustive())
     all.insert(all.end(), list.more.begin(), list.more.end());
-  // cuBLASLt has no products of f16 into bf16 (Tools/ulsc/cuda.mlir).
-  auto isRefused = [](const Case &choices) {
-    return usesChoice(choices, "dtype", "f16") && usesChoice(choices, "state", "bf16-gradients");
-  };
-  all.erase(std::remove_if(all.begin(), all.end(), isRefused), all.end());
   if (!isExhaustive())
     all = coverPairs(all, getPairs, countRanks);
   std::vector<CudaCase> cases;
@@ -73,8 +68,18 @@ std::vector<CudaCase> getCases() {
   return cases;
 }
 
-/// One communication in one order, and one memory but for workspaces and alignment.
-void expectSameReports(const json &actual, const json &expected) {
+/// How much more a GPU's program may hold where most is live, as a part of that, but for
+/// workspaces: gelu's gradient is not written over what it reads, and f32 stands between f16 and
+/// bf16.
+double getMoreLive(const Case &choices) {
+  bool hasGelu = usesChoice(choices, "model", "gpt2"),
+       hasMiddle =
+           usesChoice(choices, "state", "bf16-gradients") && !usesChoice(choices, "dtype", "bf16");
+  return hasGelu || hasMiddle ? 0.2 : 0.01;
+}
+
+/// One communication in one order, and one memory but for workspaces, alignment and `moreLive`.
+void expectSameReports(const json &actual, const json &expected, double moreLive) {
   EXPECT_EQ(actual["collectives"], expected["collectives"]);
   ASSERT_EQ(actual["memory"].size(), expected["memory"].size());
   for (size_t i = 0; i < expected["memory"].size(); ++i) {
@@ -88,7 +93,8 @@ void expectSameReports(const json &actual, const json &expected) {
       return row["largest_live"].get<double>() - row["workspaces"].get<double>();
     };
     double live = liveWithoutWorkspaces(other);
-    EXPECT_NEAR(liveWithoutWorkspaces(row), live, 0.01 * live + 4096);
+    EXPECT_LE(liveWithoutWorkspaces(row), (1 + moreLive) * live + 4096);
+    EXPECT_GE(liveWithoutWorkspaces(row), 0.99 * live - 4096);
     EXPECT_LE(row["transient"].get<double>(), 1.03 * row["largest_live"].get<double>() + 4096);
   }
 }
@@ -100,6 +106,8 @@ TEST_P(Cuda, TrainsAsTheCpuDoes) {
   Command command = GetParam().getCommand();
   TrainingOptions options;
   options.steps = 3;
+  // The simulated device interprets every instruction of every thread.
+  options.seq = 16;
   CaseTraining expected = trainCase(command, choices, options);
   options.target = "cuda";
   for (int seed = 0; seed < (isExhaustive() ? 5 : 2); ++seed) {
@@ -110,7 +118,7 @@ TEST_P(Cuda, TrainsAsTheCpuDoes) {
     expectSameNumbers(choices, actual, expected);
     // A limit is met as each target's workspaces leave room.
     if (!usesChoice(choices, "recomputation", "limit"))
-      expectSameReports(actual.report, expected.report);
+      expectSameReports(actual.report, expected.report, getMoreLive(choices));
   }
 }
 

@@ -60,6 +60,8 @@ CaseTraining test::trainCase(const Command &command, const Case &choices,
   Words words = complete(targeted);
   if (words.empty())
     return {};
+  if (options.seq)
+    *(std::find(words.begin(), words.end(), "--seq") + 1) = std::to_string(*options.seq);
   fs::path model = words[0];
   words.erase(words.begin());
   fs::path program = compile(model, words, directory / "report.json");

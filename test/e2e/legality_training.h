@@ -10,11 +10,14 @@
 
 #include "tools/ulsc-legality/CaseList.h"
 
+#include <optional>
+
 namespace ulsc::test {
 
 /// How a case is trained, beside its choices.
 struct TrainingOptions {
   int steps = 4;
+  std::optional<int> seq = {}; ///< instead of the command's
   std::string target = "cpu";
   bool isWatched = false;       ///< allocations are counted
   Words flags = {};             ///< of the program, too

@@ -120,11 +120,6 @@ bool Compilation::readOptions() {
   if (attention == "cudnn" && target != "cuda")
     return !reportUsageError("--attention cudnn is of the target cuda; add --target cuda, or use "
                              "--attention auto");
-  if (target == "cuda" && importOptions.computeDtype == "f16" &&
-      importOptions.gradientDtype == "bf16")
-    return !reportUsageError("--grad-dtype bf16 is not supported with --dtype f16 and --target "
-                             "cuda, whose cuBLASLt multiplies f16 into f16 or f32 alone; use "
-                             "--grad-dtype f32, or --dtype bf16");
   if (target == "cuda") {
     stageOptions.pipelines["llvm"] = "ulsc-cuda-pipeline";
     stageOptions.options["llvm"] = "arch=" + *arch;

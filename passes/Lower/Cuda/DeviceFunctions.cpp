@@ -75,7 +75,8 @@ void DeviceFunctions::describe(LLVM::LLVMFuncOp function, StringAttr name, TypeR
       LLVM::GlobalOp::create(builder, loc, bytesType, /*isConstant=*/true, LLVM::Linkage::Internal,
                              (name.getValue() + ".bytes").str(), builder.getI64TensorAttr(bytes));
   Type pointer = LLVM::LLVMPointerType::get(context), i32 = builder.getI32Type();
-  auto type = LLVM::LLVMStructType::getLiteral(context, {pointer, pointer, i32, i32, pointer, i32, i32});
+  auto type =
+      LLVM::LLVMStructType::getLiteral(context, {pointer, pointer, i32, i32, pointer, i32, i32});
   auto descriptor = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/false,
                                            LLVM::Linkage::Internal, name.getValue(), Attribute());
   OpBuilder::InsertionGuard guard(builder);

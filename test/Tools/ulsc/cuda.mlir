@@ -4,7 +4,6 @@
 // RUN: not ulsc compile %S/../../golden/llama/config.json --seq 32 --batch 4 --emit=ptx 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not ulsc compile %S/../../golden/llama/config.json --seq 32 --batch 4 --arch sm_80 --emit=llvm 2>&1 | FileCheck %s --check-prefix=ARCH
 // RUN: not ulsc compile %S/../../golden/llama/config.json --seq 32 --batch 4 --target cuda --arch sm_75 --emit=llvm 2>&1 | FileCheck %s --check-prefix=OLD
-// RUN: not ulsc compile %S/../../golden/llama/config.json --seq 32 --batch 4 --target cuda --dtype f16 --grad-dtype bf16 --emit=llvm 2>&1 | FileCheck %s --check-prefix=PRODUCT
 
 // PTX90: .target sm_90
 // PTX90: // source: {{.+}}
@@ -19,4 +18,3 @@
 // CPU: --emit=ptx prints the kernels of the target cuda; add --target cuda, or give --emit=llvm
 // ARCH: --arch is of the target cuda; add --target cuda, or leave it out
 // OLD: --arch is "sm_75"
-// PRODUCT: --grad-dtype bf16 is not supported with --dtype f16 and --target cuda, whose cuBLASLt multiplies f16 into f16 or f32 alone; use --grad-dtype f32, or --dtype bf16

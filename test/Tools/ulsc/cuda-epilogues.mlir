@@ -1,0 +1,22 @@
+// What cuBLASLt does beside gpt2's products: in f32, in bf16 with gradients in f32, and on two ranks of tp.
+// RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --target cuda --emit=exec -o - 2> %t.log | FileCheck %s --check-prefixes=ALL,F32
+// RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --target cuda --dtype bf16 --emit=exec -o - 2> %t.log | FileCheck %s --check-prefixes=ALL,BF16
+// RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --target cuda --mesh tp=2 --emit=exec -o - 2> %t.log | FileCheck %s --check-prefixes=ALL,F32
+// RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --emit=exec -o - 2> %t.log | FileCheck %s --check-prefix=CPU
+
+// ALL-LABEL: exec.function private @layer.fwd
+// ALL: exec.gemm "transformer.h.*.attn.c_attn" {{.*}} epilogue bias(
+// ALL: exec.gemm "transformer.h.*.mlp.c_fc" {{.*}} epilogue gelu(
+// ALL-NOT: epilogue
+// ALL-LABEL: exec.function private @layer.bwd
+// F32: exec.gemm "transformer.h.*.mlp.c_proj" {{.*}} epilogue gelu_bias_grad(
+// BF16: exec.gemm "transformer.h.*.mlp.c_proj" {{.*}} epilogue gelu_grad(
+// ALL: exec.gemm "transformer.h.*.mlp.c_proj" {{.*}} epilogue bias_grad(
+// BF16: exec.gemm "transformer.h.*.mlp.c_fc" {{.*}} epilogue bias_grad(
+// ALL: exec.gemm "transformer.h.*.attn.c_proj" {{.*}} epilogue bias_grad(
+// ALL: exec.gemm "transformer.h.*.attn.c_attn" {{.*}} epilogue bias_grad(
+// ALL-LABEL: exec.function private @head.fwd
+// ALL-NOT: epilogue
+
+// CPU: exec.gemm
+// CPU-NOT: epilogue
