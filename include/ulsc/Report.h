@@ -13,6 +13,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/JSON.h"
 
+#include <optional>
 #include <string>
 
 namespace ulsc::report {
@@ -89,6 +90,14 @@ llvm::json::Array makeCollectives(llvm::ArrayRef<CollectiveRow> rows);
 /// each parameter that deviates from ZeRO's formula with its reason; and the patterns of units.
 /// Empty where nothing is split and there are no patterns.
 llvm::json::Object makeStorage(mlir::ModuleOp module);
+
+/// Of a module from the stage `exec` on, for a device: who computes its attentions, a list of
+/// dictionaries with the keys of the report's rows.
+constexpr llvm::StringLiteral kAttentionAttrName = "exec.attention_choices";
+
+/// The rows of `attention`: for each distinct one who computes it, and why not a library that might
+/// have. Nothing where the target has no choice.
+std::optional<llvm::json::Array> makeAttention(mlir::ModuleOp module);
 
 /// What the document of `--report` says of an annotated module: schema, model, mesh, batch.
 llvm::json::Object makeReport(mlir::ModuleOp module);

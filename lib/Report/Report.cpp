@@ -198,6 +198,21 @@ llvm::json::Array ulsc::report::makeMemory(ModuleOp module) {
   return rows;
 }
 
+std::optional<llvm::json::Array> ulsc::report::makeAttention(ModuleOp module) {
+  auto choices = module->getAttrOfType<ArrayAttr>(kAttentionAttrName);
+  if (!choices)
+    return std::nullopt;
+  llvm::json::Array rows;
+  for (auto choice : choices.getAsRange<DictionaryAttr>()) {
+    llvm::json::Object row;
+    for (NamedAttribute entry : choice)
+      if (auto text = llvm::dyn_cast<StringAttr>(entry.getValue()))
+        row[entry.getName().str()] = text.getValue();
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 llvm::json::Object ulsc::report::makeReport(ModuleOp module) {
   llvm::json::Object report{{"schema", "ulsc.report/1"}}, model, batch;
   for (StringRef key : {"name", "family"})

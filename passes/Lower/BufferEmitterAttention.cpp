@@ -8,6 +8,7 @@
 #include "passes/Lower/BufferEmitter.h"
 #include "passes/Lower/DecomposePatterns.h"
 #include "passes/Lower/GenericOps.h"
+#include "ulsc/AttentionWorkspace.h"
 #include "ulsc/Random.h"
 
 using namespace mlir;
@@ -37,10 +38,23 @@ FailureOr<SmallVector<Value>> BufferEmitter::getAttentionScalars(Operation *op, 
   return result;
 }
 
+/// What the library asks for; kernels of a device keep what they need in the shared memory of their
+/// blocks.
+template <typename Op>
+static int64_t getDeviceScratchBytes(Op op) {
+  if (!op.getLibrary())
+    return 0;
+  auto query = cast<MemRefType>(op.getQ().getType()), key = cast<MemRefType>(op.getK().getType());
+  return ulsc_attention_workspace_bytes(
+      query.getDimSize(0), query.getDimSize(1), key.getDimSize(1), query.getDimSize(2),
+      query.getDimSize(3), query.getDimSize(4), std::is_same_v<Op, exec::AttentionGradOp>);
+}
+
 /// Gives an attention the scratch that its target needs.
 template <typename Op>
-static void addScratch(Op op, int64_t threads, function_ref<Value(Type)> create) {
-  int64_t bytes = attentionScratchBytes(op, threads);
+static void addScratch(Op op, const ModuleState &state, function_ref<Value(Type)> create) {
+  int64_t bytes =
+      state.isForDevice ? getDeviceScratchBytes(op) : attentionScratchBytes(op, state.threads);
   if (bytes > 0)
     op.getScratchMutable().assign(
         create(MemRefType::get({bytes}, IntegerType::get(op.getContext(), 8))));
@@ -92,10 +106,7 @@ LogicalResult BufferEmitter::emitAttentionLike(Source op, Values... rest) {
       getBuffer(op.getLse()), getBuffer(rest)..., Value(), numbers, attributes.scale,
       attributes.causal, attributes.rate, attributes.key, attributes.sizes,
       op->template getAttrOfType<exec::AttentionLibraryAttr>(exec::kLibraryAttrName));
-  // Kernels of a device keep what they need in the shared memory of their blocks.
-  if (state.isForDevice)
-    return success();
-  addScratch(created, state.threads, [&](Type type) {
+  addScratch(created, state, [&](Type type) {
     return createBuffer(exec::Category::Workspaces, type, StringAttr(), op.getLoc());
   });
   return success();

@@ -17,6 +17,9 @@ using namespace mlir;
 
 void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &options) {
   manager.addPass(createEnterStagePass("scheduled", "exec"));
+  // While positions are ops that count, not yet kernels.
+  if (options.target == "cuda")
+    manager.addPass(createChooseAttentionPass({options.attention}));
   manager.addPass(createPredictExposurePass());
   manager.addPass(createExpandContextsPass());
   manager.addPass(createSinkAccumulationPass());
@@ -44,6 +47,10 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> poison{*this, "poison",
                       llvm::cl::desc("fill buffers with NaN after their last use, for tests"),
                       llvm::cl::init(false)};
+  Option<std::string> attention{
+      *this, "attention",
+      llvm::cl::desc("who computes attention on the target cuda: auto, own or cudnn"),
+      llvm::cl::init("auto")};
 };
 } // namespace
 
@@ -51,6 +58,7 @@ void ulsc::registerLowerPipeline() {
   PassPipelineRegistration<PipelineOptions>(
       "ulsc-lower-pipeline", "from the scheduled stage to exec with every offset",
       [](OpPassManager &manager, const PipelineOptions &options) {
-        buildLowerPipeline(manager, {options.threads, options.target, options.poison});
+        buildLowerPipeline(manager,
+                           {options.threads, options.target, options.poison, options.attention});
       });
 }

@@ -1,7 +1,8 @@
 // The CUDA backend: one process and one GPU per rank, kernels from the program's PTX, GEMMs through
-// cuBLASLt, all on one compute stream.
+// cuBLASLt and attention through cuDNN where it is left to it, all on one compute stream.
 #include "core/error.h"
 #include "cuda/arena_view.h"
+#include "cuda/attention.h"
 #include "cuda/driver.h"
 #include "cuda/event_clock.h"
 #include "cuda/gemm.h"
@@ -134,14 +135,16 @@ public:
     products.run(desc, a, b, c, input, output, workspace, stream);
   }
 
-  void attention(const ulsc_attention_desc &desc, const void *, const void *, const void *, void *,
-                 void *, void *) override {
-    raise(desc.name, " is left to a library");
+  void attention(const ulsc_attention_desc &desc, const void *q, const void *k, const void *v,
+                 void *out, void *lse, void *workspace) override {
+    driver.announce(desc.name);
+    attentions().run(desc, {q, k, v, out, lse}, workspace);
   }
-  void attentionGrad(const ulsc_attention_desc &desc, const void *, const void *, const void *,
-                     const void *, const void *, const void *, void *, void *, void *,
-                     void *) override {
-    raise(desc.name, " is left to a library");
+  void attentionGrad(const ulsc_attention_desc &desc, const void *q, const void *k, const void *v,
+                     const void *out, const void *lse, const void *dout, void *dq, void *dk,
+                     void *dv, void *workspace) override {
+    driver.announce(desc.name);
+    attentions().run(desc, {q, k, v, out, lse, dout, dq, dk, dv}, workspace);
   }
 
   void copy(void *target, const void *source, int64_t bytes) override {
@@ -173,6 +176,12 @@ public:
   void forget(void *target, int64_t bytes) override { driver.forget(target, bytes, stream); }
 
 private:
+  CudaAttention &attentions() {
+    if (!attentionByLibrary)
+      attentionByLibrary = std::make_unique<CudaAttention>(stream, driver.computeCapability());
+    return *attentionByLibrary;
+  }
+
   void loadKernels(const char *kernels) {
     driver.check(driver.cuModuleLoadDataEx(&module, kernels, 0, nullptr, nullptr),
                  "loading the program's kernels");
@@ -204,6 +213,7 @@ private:
   int threadCount;
   double collectiveTimeout;
   CudaGemm products;
+  std::unique_ptr<CudaAttention> attentionByLibrary;
   cuda::Stream stream = nullptr;
   cuda::Module module = nullptr;
   std::unique_ptr<CudaArenaView> arenaView;

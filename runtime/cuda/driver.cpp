@@ -24,10 +24,16 @@ CudaDriver::CudaDriver(int localRank) {
   if (localRank >= count && count > 1)
     raise("this machine has ", count, " GPUs, but this is its rank ", localRank,
           "; start at most one rank for each GPU");
-  cuda::Device device = 0;
   check(cuDeviceGet(&device, localRank % count), "cuDeviceGet");
   check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+}
+
+int CudaDriver::computeCapability() const {
+  int major = 0, minor = 0;
+  check(cuDeviceGetAttribute(&major, cuda::ComputeCapabilityMajor, device), "cuDeviceGetAttribute");
+  check(cuDeviceGetAttribute(&minor, cuda::ComputeCapabilityMinor, device), "cuDeviceGetAttribute");
+  return major * 10 + minor;
 }
 
 void CudaDriver::recordForHost(cuda::Event event, cuda::Stream stream) const {

@@ -23,6 +23,9 @@ public:
                         "device (docs/simulator.md)"};
   ULSC_CUDA_DRIVER_FUNCTIONS(ULSC_VENDOR_FUNCTION)
 
+  /// Of the device: 90 for 9.0.
+  int computeCapability() const;
+
   /// For threads other than the one that made this.
   void makeCurrent() const { cuCtxSetCurrent(context); }
 
@@ -68,6 +71,7 @@ private:
 
   void announceInside(const char *source) const;
 
+  cuda::Device device = 0;
   cuda::Context context = nullptr;
   std::vector<Place> places;
   void (*setSource)(const char *) = nullptr;

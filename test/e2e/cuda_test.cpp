@@ -126,6 +126,34 @@ INSTANTIATE_TEST_SUITE_P(Cases, Cuda, testing::ValuesIn(getCases()), [](const au
   return nameOfCase({info.param.choices}) + (info.param.isAlone ? "_alone" : "");
 });
 
+/// What bf16 rounds otherwise, grouped queries included.
+TEST(CudaAttention, OfCudnnTrainsAsItsOwn) {
+  fs::path directory = scratchDirectory("cuda-attention"), model = goldenDirectory("llama");
+  std::map<std::string, std::vector<StepMetrics>> runs;
+  for (const std::string library : {"cudnn", "own"}) {
+    SCOPED_TRACE(library);
+    fs::path report = directory / (library + ".json");
+    fs::path program = compile(model,
+                               {"--seq", "32", "--batch", "4", "--microbatches", "2", "--dtype",
+                                "bf16", "--target", "cuda", "--attention", library},
+                               report);
+    json row = {{"source", "model.layers.*.self_attn"}, {"library", library}};
+    EXPECT_EQ(readJson(report)["attention"], json::array({row}));
+    runs[library] =
+        train(program, 1, {"--data", model / "tokens.bin", "--steps", "3"}, onSimulatedDevice());
+    ASSERT_EQ(runs[library].size(), 3u);
+  }
+  double largest = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const StepMetrics &cudnn = runs["cudnn"][i], &own = runs["own"][i];
+    EXPECT_LE(relativeDifference(cudnn.loss, own.loss), 1e-3) << "step " << i;
+    EXPECT_LE(relativeDifference(cudnn.gradNorm, own.gradNorm), 5e-3) << "step " << i;
+    largest = std::max(largest, relativeDifference(cudnn.gradNorm, own.gradNorm));
+  }
+  EXPECT_GT(largest, 0) << "both run the same kernels";
+  recordMeasurement("norm", largest);
+}
+
 /// Times come from the device: the host has submitted a step long before it has run.
 TEST(CudaTimes, AreOfTheDevice) {
   fs::path directory = scratchDirectory("cuda-times"), model = goldenDirectory("llama");

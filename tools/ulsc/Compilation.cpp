@@ -180,8 +180,11 @@ LogicalResult Compilation::finishStage(const Stage &stage, double value) {
     if (failed(predictTimeline()))
       return failure();
   }
-  if (stage.name == "exec")
+  if (stage.name == "exec") {
     document["memory"] = report::makeMemory(*module);
+    if (std::optional<llvm::json::Array> attention = report::makeAttention(*module))
+      document["attention"] = std::move(*attention);
+  }
   if (dumpDirectory.empty())
     return success();
   if (std::error_code error = llvm::sys::fs::create_directories(dumpDirectory)) {

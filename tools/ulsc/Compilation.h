@@ -88,7 +88,7 @@ private:
   /// Options of the stages `train` and `local`.
   std::string statePrecision, reduceDtype;
   int64_t threads = 16;
-  std::string target = "cpu";
+  std::string target = "cpu", attention = "auto";
   /// Chunks of each rank along `pp`, 0 while nobody said how many; and what the ranks do, where
   /// there is more than one.
   int64_t chunksPerRank = 0;

@@ -101,13 +101,14 @@ bool Compilation::readPrecision() {
 bool Compilation::readOptions() {
   auto chosenTarget = arguments.getChoice("target", {"cpu", "cuda"}, "cpu");
   auto arch = arguments.getChoice("arch", getCudaArchitectures(), "sm_90");
+  auto chosenAttention = arguments.getChoice("attention", {"auto", "own", "cudnn"}, "auto");
   auto chosen = arguments.getChoice("optimizer", {"adamw", "sgd"}, "adamw");
   auto dropout = arguments.getChoice("dropout", {"on", "off"}, "");
   auto devices = arguments.getInteger("devices", 1, 0);
   auto seq = arguments.getInteger("seq", 1, 0);
   auto most = arguments.getInteger("threads", 1, 16);
-  if (!readPrecision() || !chosenTarget || !arch || !chosen || !dropout || !devices || !seq ||
-      !most)
+  if (!readPrecision() || !chosenTarget || !arch || !chosenAttention || !chosen || !dropout ||
+      !devices || !seq || !most)
     return false;
   if (*most > 4096)
     return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
@@ -115,6 +116,10 @@ bool Compilation::readOptions() {
   target = *chosenTarget;
   if (arguments.has("arch") && target != "cuda")
     return !reportUsageError("--arch is of the target cuda; add --target cuda, or leave it out");
+  attention = *chosenAttention;
+  if (attention == "cudnn" && target != "cuda")
+    return !reportUsageError("--attention cudnn is of the target cuda; add --target cuda, or use "
+                             "--attention auto");
   if (target == "cuda") {
     stageOptions.pipelines["llvm"] = "ulsc-cuda-pipeline";
     stageOptions.options["llvm"] = "arch=" + *arch;
@@ -338,5 +343,6 @@ void Compilation::addStageOptions() {
   stageOptions.options["train"] = "optimizer=" + optimizer + statePrecision;
   stageOptions.options["local"] = "reduce-dtype=" + reduceDtype;
   // The most threads of a rank that scratch memory is there for.
-  stageOptions.options["exec"] = "threads=" + std::to_string(threads) + " target=" + target;
+  stageOptions.options["exec"] =
+      "threads=" + std::to_string(threads) + " target=" + target + " attention=" + attention;
 }

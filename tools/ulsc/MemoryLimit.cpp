@@ -88,8 +88,8 @@ static constexpr MemoryRow kRows[] = {
     {"communication", "divide the model over more devices (a larger tp)"},
     {"activations", "use a smaller --micro-batch, a shorter --seq, a larger tp, or sp beside tp"},
     {"temporaries", "use a smaller --micro-batch, a shorter --seq or a larger tp"},
-    {"workspaces", "use a smaller --micro-batch, or --target cpu for a model as small as this: on "
-                   "GPUs libraries get 32 MiB whatever the model"},
+    {"workspaces", "use a smaller --micro-batch, --attention own, or --target cpu for a model as "
+                   "small as this: on GPUs products get 32 MiB whatever the model"},
 };
 
 LogicalResult Planner::runStage(ModuleOp copy, StringRef name, const StageOptions &options) {
@@ -116,6 +116,10 @@ FailureOr<PlannedPolicy> Planner::plan(const std::string &policy) {
 
 FailureOr<PlannedPolicy> Planner::planCopy(const std::string &policy) {
   OwningOpRef<ModuleOp> copy(module.clone());
+  // The plan that is taken gives its remarks when it is compiled.
+  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
+  });
   StageOptions changed = options;
   changed.options["scheduled"] += " recompute=" + policy;
   if (failed(runStage(*copy, "scheduled", changed)))

@@ -61,6 +61,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"target", "cpu|cuda", "what the program runs on (default cpu)"},
       {"arch", "sm_80|sm_90|sm_100",
        "of the target cuda: the oldest GPUs that run it (default sm_90)"},
+      {"attention", "auto|own|cudnn",
+       "of the target cuda: who computes attention, kernels of the program's own, cudnn alone, or "
+       "auto, cudnn where it can and they elsewhere (default auto)"},
       {"dump-dir", "DIR", "write the module after each stage, numbered"},
       {"locations", "", "print locations with modules"},
       {"verify-each", "", "verify the module after each pass, not only after each stage"},

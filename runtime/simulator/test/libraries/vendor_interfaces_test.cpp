@@ -1,38 +1,14 @@
 // Our declarations of cuBLASLt and NCCL against the vendors' headers, at compile time. Built only
 // where those are installed; running it says nothing more.
+#include "vendor_signatures.h"
+
 #include "cuda/cublaslt_api.h"
 #include "cuda/nccl_api.h"
 
 #include <cublasLt.h>
 #include <nccl.h>
 
-#include <type_traits>
-
 namespace {
-
-template <typename Ours, typename Theirs>
-constexpr bool same(Ours ours, Theirs theirs) {
-  return sizeof(Ours) == sizeof(Theirs) &&
-         static_cast<int64_t>(ours) == static_cast<int64_t>(theirs);
-}
-
-// A parameter or result passes the same way: equal size and alignment, both pointers or neither.
-template <typename Ours, typename Theirs>
-constexpr bool passesAlike = std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-                             std::is_class_v<Ours> == std::is_class_v<Theirs> &&
-                             sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
-
-template <typename Ours, typename Theirs>
-struct SignaturesAgree : std::false_type {};
-template <typename OurResult, typename... Our, typename TheirResult, typename... Their>
-struct SignaturesAgree<OurResult(Our...), TheirResult(Their...)> {
-  static constexpr bool agree() {
-    if constexpr (sizeof...(Our) == sizeof...(Their))
-      return passesAlike<OurResult, TheirResult> && (passesAlike<Our, Their> && ...);
-    return false;
-  }
-  static constexpr bool value = agree();
-};
 
 namespace lt = ulsc::cublaslt;
 namespace ours = ulsc::nccl;
@@ -40,17 +16,12 @@ namespace ours = ulsc::nccl;
 } // namespace
 
 namespace ulsc::cublaslt {
-#define ULSC_CHECK(name, result, parameters)                                                       \
-  using name##_signature = result parameters;                                                      \
-  static_assert(SignaturesAgree<name##_signature, decltype(::name)>::value, #name);
 ULSC_CUBLASLT_FUNCTIONS(ULSC_CHECK)
 } // namespace ulsc::cublaslt
 
 namespace ulsc::nccl {
 ULSC_NCCL_FUNCTIONS(ULSC_CHECK)
 } // namespace ulsc::nccl
-
-#define ULSC_SAME(mine, vendor) static_assert(same(mine, vendor), #mine)
 
 ULSC_SAME(lt::StatusSuccess, CUBLAS_STATUS_SUCCESS);
 ULSC_SAME(lt::StatusNotInitialized, CUBLAS_STATUS_NOT_INITIALIZED);
