@@ -24,7 +24,7 @@ void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &option
   manager.addPass(createExpandContextsPass());
   manager.addPass(createSinkAccumulationPass());
   manager.addPass(createLowerStatePass());
-  if (options.target == "cuda")
+  if (options.target == "cuda" && options.fusesEpilogues)
     manager.addPass(createFuseEpiloguesPass());
   manager.addPass(createDecomposeModelOpsPass());
   // Rope's tables of queries and keys are the same op.
@@ -51,6 +51,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       *this, "attention",
       llvm::cl::desc("who computes attention on the target cuda: auto, own or cudnn"),
       llvm::cl::init("auto")};
+  Option<bool> epilogues{*this, "epilogues",
+                         llvm::cl::desc("whether products of the target cuda do what follows them"),
+                         llvm::cl::init(true)};
 };
 } // namespace
 
@@ -58,7 +61,7 @@ void ulsc::registerLowerPipeline() {
   PassPipelineRegistration<PipelineOptions>(
       "ulsc-lower-pipeline", "from the scheduled stage to exec with every offset",
       [](OpPassManager &manager, const PipelineOptions &options) {
-        buildLowerPipeline(manager,
-                           {options.threads, options.target, options.poison, options.attention});
+        buildLowerPipeline(manager, {options.threads, options.target, options.poison,
+                                     options.attention, options.epilogues});
       });
 }

@@ -55,6 +55,8 @@ struct LowerOptions {
   bool poison = false;
   /// Who computes attention on a device: "auto", "own" kernels or "cudnn".
   std::string attention = "auto";
+  /// Whether a device's products do what follows them where their library can.
+  bool fusesEpilogues = true;
 };
 
 /// From the scheduled stage to `exec` with every offset: all passes of this folder, in order.

@@ -89,6 +89,7 @@ private:
   std::string statePrecision, reduceDtype;
   int64_t threads = 16;
   std::string target = "cpu", attention = "auto";
+  bool fusesEpilogues = true;
   /// Chunks of each rank along `pp`, 0 while nobody said how many; and what the ranks do, where
   /// there is more than one.
   int64_t chunksPerRank = 0;

@@ -102,13 +102,14 @@ bool Compilation::readOptions() {
   auto chosenTarget = arguments.getChoice("target", {"cpu", "cuda"}, "cpu");
   auto arch = arguments.getChoice("arch", getCudaArchitectures(), "sm_90");
   auto chosenAttention = arguments.getChoice("attention", {"auto", "own", "cudnn"}, "auto");
+  auto epilogues = arguments.getChoice("epilogues", {"on", "off"}, "on");
   auto chosen = arguments.getChoice("optimizer", {"adamw", "sgd"}, "adamw");
   auto dropout = arguments.getChoice("dropout", {"on", "off"}, "");
   auto devices = arguments.getInteger("devices", 1, 0);
   auto seq = arguments.getInteger("seq", 1, 0);
   auto most = arguments.getInteger("threads", 1, 16);
-  if (!readPrecision() || !chosenTarget || !arch || !chosenAttention || !chosen || !dropout ||
-      !devices || !seq || !most)
+  if (!readPrecision() || !chosenTarget || !arch || !chosenAttention || !epilogues || !chosen ||
+      !dropout || !devices || !seq || !most)
     return false;
   if (*most > 4096)
     return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
@@ -120,6 +121,7 @@ bool Compilation::readOptions() {
   if (attention == "cudnn" && target != "cuda")
     return !reportUsageError("--attention cudnn is of the target cuda; add --target cuda, or use "
                              "--attention auto");
+  fusesEpilogues = *epilogues == "on";
   if (target == "cuda") {
     stageOptions.pipelines["llvm"] = "ulsc-cuda-pipeline";
     stageOptions.options["llvm"] = "arch=" + *arch;
@@ -343,6 +345,7 @@ void Compilation::addStageOptions() {
   stageOptions.options["train"] = "optimizer=" + optimizer + statePrecision;
   stageOptions.options["local"] = "reduce-dtype=" + reduceDtype;
   // The most threads of a rank that scratch memory is there for.
-  stageOptions.options["exec"] =
-      "threads=" + std::to_string(threads) + " target=" + target + " attention=" + attention;
+  stageOptions.options["exec"] = "threads=" + std::to_string(threads) + " target=" + target +
+                                 " attention=" + attention +
+                                 " epilogues=" + (fusesEpilogues ? "true" : "false");
 }

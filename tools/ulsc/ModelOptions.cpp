@@ -64,6 +64,9 @@ llvm::ArrayRef<OptionSpec> ulsc::tool::getModelOptions() {
       {"attention", "auto|own|cudnn",
        "of the target cuda: who computes attention, kernels of the program's own, cudnn alone, or "
        "auto, cudnn where it can and they elsewhere (default auto)"},
+      {"epilogues", "on|off",
+       "of the target cuda: whether cuBLASLt does what follows a product, such as to add a bias "
+       "(default on)"},
       {"dump-dir", "DIR", "write the module after each stage, numbered"},
       {"locations", "", "print locations with modules"},
       {"verify-each", "", "verify the module after each pass, not only after each stage"},

@@ -2,7 +2,8 @@
 // RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --target cuda --emit=exec -o - 2> %t.log | FileCheck %s --check-prefixes=ALL,F32
 // RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --target cuda --dtype bf16 --emit=exec -o - 2> %t.log | FileCheck %s --check-prefixes=ALL,BF16
 // RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --target cuda --mesh tp=2 --emit=exec -o - 2> %t.log | FileCheck %s --check-prefixes=ALL,F32
-// RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --emit=exec -o - 2> %t.log | FileCheck %s --check-prefix=CPU
+// RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --target cuda --epilogues off --emit=exec -o - 2> %t.log | FileCheck %s --check-prefix=NONE
+// RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --emit=exec -o - 2> %t.log | FileCheck %s --check-prefix=NONE
 
 // ALL-LABEL: exec.function private @layer.fwd
 // ALL: exec.gemm "transformer.h.*.attn.c_attn" {{.*}} epilogue bias(
@@ -18,5 +19,5 @@
 // ALL-LABEL: exec.function private @head.fwd
 // ALL-NOT: epilogue
 
-// CPU: exec.gemm
-// CPU-NOT: epilogue
+// NONE: exec.gemm
+// NONE-NOT: epilogue
