@@ -5,8 +5,8 @@
 #   tools/gpu-check.sh prepare   on a machine without a GPU: leaves all that the run needs in build/gpu-check,
 #                                libraries included, to be carried with the tree to one that can't build
 #
-# Numerics: small models in f32 and bf16, steps as graphs and without, against losses of the CPU target. Speed: tokens
-# per second, the share of the measured GEMM peak, and each kernel's time against the GPU's copies and products.
+# Numerics: small models in f32 and bf16, steps as graphs and without, against losses of the CPU target; in bf16 with attention by
+# cuDNN and epilogues by cuBLASLt, and ("own") with the program's own kernels for both. Speed: tokens per second, the share of the measured GEMM peak, and each kernel's time against the GPU's copies and products.
 # ULSC_GPU_CHECK_SIMULATED=1 runs on the simulated device, with sizes for it: that checks this script, its times mean nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,18 +27,18 @@ limited() {
   timeout -k 5 "$((left < seconds ? left : seconds))" "$@"
 }
 
-# The programs: name, model, shape, dtype. The last one is for speed.
+# The programs: name, model, shape, further flags. The last ones are for speed.
 programs() {
-  local model
-  for dtype in f32 bf16; do
-    say "llama-$dtype examples/llama-small --seq=128 --batch=4 $dtype"
-    say "gpt2-$dtype test/golden/gpt2 --seq=32 --batch=8 $dtype"
+  local own="--attention=own --epilogues=off" shape="$folder/gpt2-124m --seq=1024 --batch=8"
+  [ "$simulated" = 1 ] && shape="test/golden/gpt2 --seq=32 --batch=4"
+  for kind in f32 bf16 "bf16 own"; do
+    flags="--dtype=${kind% own}"
+    [ "$kind" = "bf16 own" ] && flags="$flags $own"
+    say "llama-${kind/ /-} examples/llama-small --seq=128 --batch=4 $flags"
+    say "gpt2-${kind/ /-} test/golden/gpt2 --seq=32 --batch=8 $flags"
   done
-  if [ "$simulated" = 1 ]; then
-    say "speed test/golden/gpt2 --seq=32 --batch=4 bf16"
-  else
-    say "speed $folder/gpt2-124m --seq=1024 --batch=8 bf16"
-  fi
+  say "speed $shape --dtype=bf16"
+  say "speed-own $shape --dtype=bf16 $own"
 }
 
 prepare() {
@@ -55,10 +55,10 @@ prepare() {
 JSON
   build/bin/ulsc data /usr/share/common-licenses/GPL-3 -o "$folder/tokens.bin" >/dev/null
   cp build/bin/ulsc-gpu-peaks "$folder/"
-  while read -r name model sequence batch dtype; do
-    compile "$name" "$model" "$sequence" "$batch" "$dtype" cuda
-    [ "$name" = speed ] && continue
-    compile "$name" "$model" "$sequence" "$batch" "$dtype" cpu
+  while read -r name model sequence batch flags; do
+    compile "$name" cuda "$model" "$sequence" "$batch" $flags
+    [[ $name = speed* ]] && continue
+    compile "$name" cpu "$model" "$sequence" "$batch" $flags
     train "$folder/$name.cpu" "$folder/$name.expected" >/dev/null
   done < <(programs)
   # All that is not of the C library: the other machine may have none of it.
@@ -67,9 +67,11 @@ JSON
   say "gpu-check: prepared $folder ($(du -sh "$folder" | cut -f1))"
 }
 
+# compile NAME TARGET MODEL FLAGS...
 compile() {
-  local name=$1 model=$2 sequence=$3 batch=$4 dtype=$5 target=$6
-  build/bin/ulsc compile "$model" "$sequence" "$batch" --dtype "$dtype" --target "$target" --report "$folder/$name.report" \
+  local name=$1 target=$2
+  shift 2
+  build/bin/ulsc compile "$@" --target "$target" --report "$folder/$name.report" \
     -o "$folder/$name.$target" 2>"$folder/compile.log" >&2 || { cat "$folder/compile.log" >&2; exit 1; }
 }
 
@@ -95,10 +97,10 @@ check_numerics() {
   local failures=0 limit found
   say "| program | graph | largest difference of a loss | allowed |"
   say "|---|---|---:|---:|"
-  while read -r name model sequence batch dtype; do
-    [ "$name" = speed ] && continue
+  while read -r name model sequence batch flags; do
+    [[ $name = speed* ]] && continue
     limit=1e-4
-    [ "$dtype" = bf16 ] && limit=5e-3
+    [[ $flags = *bf16* ]] && limit=5e-3
     for graph in on off; do
       if ! limited 120 "$0" train-one "$name" --cuda-graph "$graph"; then
         say "| $name | $graph | did not run | $limit |"
@@ -113,20 +115,28 @@ check_numerics() {
   return "$failures"
 }
 
+# The median of a key of a metrics file, without the first steps, which warm up and capture.
+median() {
+  values "$1" "$2" | tail -n "$((steps - 2))" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+measure_peaks() {
+  limited 60 env LD_LIBRARY_PATH="$libraries" "$folder/ulsc-gpu-peaks" $([ "$simulated" = 1 ] && echo 64) >"$folder/peaks.json"
+}
+
+# measure_speed NAME TITLE
 measure_speed() {
-  local flops tokens milliseconds
+  local name=$1 title=$2 flops tokens milliseconds
   steps=$([ "$simulated" = 1 ] && echo 3 || echo 30)
   export steps
-  limited 150 "$0" train-one speed --cuda-graph on || return 1
-  # The first steps warm up and capture.
-  tokens=$(values tokens_per_s "$folder/speed.metrics" | tail -n "$((steps - 2))" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')
-  milliseconds=$(values step_ms "$folder/speed.metrics" | tail -n "$((steps - 2))" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')
-  flops=$(sed -n 's/.*"flops_per_step": *\([0-9.e+]*\).*/\1/p' "$folder/speed.report" | head -n 1)
+  limited 100 "$0" train-one "$name" --cuda-graph on || return 1
+  tokens=$(median tokens_per_s "$folder/$name.metrics")
+  milliseconds=$(median step_ms "$folder/$name.metrics")
+  flops=$(sed -n 's/.*"flops_per_step": *\([0-9.e+]*\).*/\1/p' "$folder/$name.report" | head -n 1)
   say
-  limited 60 env LD_LIBRARY_PATH="$libraries" "$folder/ulsc-gpu-peaks" $([ "$simulated" = 1 ] && echo 64) >"$folder/peaks.json" || return 1
-  awk -v tokens="$tokens" -v ms="$milliseconds" -v flops="$flops" -v peak="$(values gemm_bf16_tflop_per_s "$folder/peaks.json")" \
+  awk -v title="$title" -v tokens="$tokens" -v ms="$milliseconds" -v flops="$flops" -v peak="$(values gemm_bf16_tflop_per_s "$folder/peaks.json")" \
     -v copy="$(values copy_gb_per_s "$folder/peaks.json")" 'BEGIN {
-      printf "| gpt2-124M, bf16, 8 x 1024 tokens | |\n|---|---:|\n"
+      printf "| gpt2-124M, bf16, 8 x 1024 tokens, %s | |\n|---|---:|\n", title
       printf "| tokens/s | %.0f |\n| step | %.2f ms |\n", tokens, ms
       printf "| of the measured bf16 GEMM peak (%.0f TFLOP/s) | %.1f %% |\n", peak, flops / ms * 1e-9 / peak * 100
       printf "| copies inside of the memory | %.0f GB/s |\n", copy }'
@@ -178,7 +188,13 @@ run)
   say
   bad=0
   check_numerics || bad=1
-  measure_speed && measure_kernels || bad=1
+  if measure_peaks; then
+    measure_speed speed "attention by cuDNN, epilogues" || bad=1
+    measure_speed speed-own "kernels of its own" || bad=1
+    measure_kernels || bad=1
+  else
+    bad=1
+  fi
   [ "$simulated" = 1 ] || measure_peer || true
   say
   say "gpu-check: $([ "$bad" = 0 ] && echo 'all numbers agree' || echo 'FAILED, see above'), $SECONDS s"

@@ -76,10 +76,22 @@ void ulsc_gemm(ulsc_context *context, const ulsc_gemm_desc *desc, const void *a,
   advanceCommunication(full(context));
 }
 
+/// Bytes of q or out, of k or v, and of lse.
+static int64_t queryBytes(const ulsc_attention_desc &d) {
+  return 2 * d.batch * d.queries * d.kv_heads * d.group * d.head_size;
+}
+static int64_t keyBytes(const ulsc_attention_desc &d) {
+  return 2 * d.batch * d.keys * d.kv_heads * d.head_size;
+}
+static int64_t lseBytes(const ulsc_attention_desc &d) {
+  return 4 * d.batch * d.queries * d.kv_heads * d.group;
+}
+
 void ulsc_attention(ulsc_context *context, const ulsc_attention_desc *desc, const void *q,
                     const void *k, const void *v, void *out, void *lse, void *workspace) {
   full(context).device->announce(desc->name);
-  runTraced(full(context), {TraceEvent::Kernel, "attention"},
+  int64_t bytes = 2 * queryBytes(*desc) + 2 * keyBytes(*desc) + lseBytes(*desc);
+  runTraced(full(context), {TraceEvent::Kernel, "attention", nullptr, bytes},
             [&] { full(context).device->attention(*desc, q, k, v, out, lse, workspace); });
   advanceCommunication(full(context));
 }
@@ -88,7 +100,8 @@ void ulsc_attention_grad(ulsc_context *context, const ulsc_attention_desc *desc,
                          const void *k, const void *v, const void *out, const void *lse,
                          const void *dout, void *dq, void *dk, void *dv, void *workspace) {
   full(context).device->announce(desc->name);
-  runTraced(full(context), {TraceEvent::Kernel, "attention_grad"}, [&] {
+  int64_t bytes = 4 * queryBytes(*desc) + 4 * keyBytes(*desc) + lseBytes(*desc);
+  runTraced(full(context), {TraceEvent::Kernel, "attention_grad", nullptr, bytes}, [&] {
     full(context).device->attentionGrad(*desc, q, k, v, out, lse, dout, dq, dk, dv, workspace);
   });
   advanceCommunication(full(context));
