@@ -2,10 +2,8 @@
 #ifndef ULSC_RUNTIME_SIMULATOR_CUBLASLT_MATRIX_RANGES_H
 #define ULSC_RUNTIME_SIMULATOR_CUBLASLT_MATRIX_RANGES_H
 
-#include "simulator/core/operation.h"
+#include "simulator/core/ranges.h"
 #include "simulator/cublaslt/problem.h"
-
-#include <vector>
 
 namespace ulsc::simulator {
 
@@ -16,9 +14,6 @@ std::vector<Range> rangesOf(const Matrix &matrix, const void *pointer, bool *ove
 /// The same for `length` elements per batch entry, `stride` apart.
 std::vector<Range> rangesOfVectors(const void *pointer, int64_t length, int64_t batch,
                                    int64_t stride, int64_t elementBytes);
-
-/// Whether a byte is in both lists, which ascend.
-bool intersect(const std::vector<Range> &left, const std::vector<Range> &right);
 
 } // namespace ulsc::simulator
 

@@ -6,31 +6,6 @@
 
 namespace ulsc::simulator {
 
-namespace {
-
-const char *beginOf(const Range &range) { return static_cast<const char *>(range.begin); }
-const char *endOf(const Range &range) { return beginOf(range) + range.bytes; }
-
-/// Sorts and merges; true if two overlap.
-bool normalise(std::vector<Range> &ranges) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const Range &left, const Range &right) { return left.begin < right.begin; });
-  bool overlaps = false;
-  size_t last = 0;
-  for (size_t i = 1; i < ranges.size(); ++i) {
-    overlaps |= beginOf(ranges[i]) < endOf(ranges[last]);
-    if (beginOf(ranges[i]) <= endOf(ranges[last]))
-      ranges[last].bytes = std::max(endOf(ranges[last]), endOf(ranges[i])) - beginOf(ranges[last]);
-    else
-      ranges[++last] = ranges[i];
-  }
-  if (!ranges.empty())
-    ranges.resize(last + 1);
-  return overlaps;
-}
-
-} // namespace
-
 std::vector<Range> rangesOf(const Tensor &tensor, const void *pointer, bool &overlaps) {
   std::array<size_t, 4> order;
   std::iota(order.begin(), order.end(), 0);
@@ -62,19 +37,6 @@ std::vector<Range> rangesOf(const Tensor &tensor, const void *pointer, bool &ove
                       run * tensor.elementBytes()});
   overlaps = normalise(ranges);
   return ranges;
-}
-
-bool intersect(const std::vector<Range> &left, const std::vector<Range> &right) {
-  auto l = left.begin(), r = right.begin();
-  while (l != left.end() && r != right.end()) {
-    if (endOf(*l) <= beginOf(*r))
-      ++l;
-    else if (endOf(*r) <= beginOf(*l))
-      ++r;
-    else
-      return true;
-  }
-  return false;
 }
 
 } // namespace ulsc::simulator
