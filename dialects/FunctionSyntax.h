@@ -16,9 +16,15 @@ mlir::ParseResult parseFunction(mlir::OpAsmParser &parser, mlir::OperationState 
   auto buildType = [](mlir::Builder &builder, llvm::ArrayRef<mlir::Type> arguments,
                       llvm::ArrayRef<mlir::Type> results, implementation::VariadicFlag,
                       std::string &) { return builder.getFunctionType(arguments, results); };
-  return implementation::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false, Op::getFunctionTypeAttrName(result.name), buildType,
-      Op::getArgAttrsAttrName(result.name), Op::getResAttrsAttrName(result.name));
+  llvm::SMLoc location = parser.getCurrentLocation();
+  if (implementation::parseFunctionOp(
+          parser, result, /*allowVariadic=*/false, Op::getFunctionTypeAttrName(result.name),
+          buildType, Op::getArgAttrsAttrName(result.name), Op::getResAttrsAttrName(result.name)))
+    return mlir::failure();
+  // What does not fit would be dropped without a word when attributes become properties.
+  return Op::verifyInherentAttrs(result.name, result.attributes, [&] {
+    return parser.emitError(location) << "'" << result.name << "' op ";
+  });
 }
 
 template <typename Op>

@@ -8,6 +8,7 @@
 #include "dialects/Exec/ExecOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace ulsc::exec;
@@ -33,14 +34,30 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   return success();
 }
 
-bool ulsc::exec::isBuffer(Type type) {
+/// More bytes than any memory has, few enough that sums of a few of them are numbers.
+static constexpr int64_t kLargestBytes = int64_t(1) << 60;
+
+/// `type` as a memref whose bytes can be counted, or null.
+static MemRefType asCounted(Type type) {
   auto memref = dyn_cast<MemRefType>(type);
-  return memref && memref.hasStaticShape() && memref.getLayout().isIdentity();
+  Type element = memref ? memref.getElementType() : Type();
+  if (!memref || !memref.hasStaticShape() || !(element.isIntOrFloat() || element.isIndex()))
+    return {};
+  int64_t bytes = getElementBytes(element);
+  for (int64_t size : memref.getShape())
+    if (llvm::MulOverflow(bytes, size, bytes) || bytes > kLargestBytes)
+      return {};
+  return memref;
+}
+
+bool ulsc::exec::isBuffer(Type type) {
+  MemRefType memref = asCounted(type);
+  return memref && memref.getLayout().isIdentity();
 }
 
 bool ulsc::exec::isContiguous(Type type) {
-  auto memref = dyn_cast<MemRefType>(type);
-  if (!memref || !memref.hasStaticShape())
+  MemRefType memref = asCounted(type);
+  if (!memref)
     return false;
   SmallVector<int64_t> strides;
   int64_t offset;

@@ -8,6 +8,7 @@
 #include "dialects/Exec/ControlBlock.h"
 #include "ulsc/RuntimeABI.h"
 #include "llvm/Support/InterleavedRange.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace ulsc::exec;
@@ -27,11 +28,15 @@ void ExecDialect::registerOps() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult BufferOp::verify() {
-  if (auto offset = getOffset()) {
-    if (*offset < 0 || *offset % ULSC_ALIGNMENT != 0)
-      return emitOpError("offset ")
-             << *offset << " is not a non-negative multiple of " << ULSC_ALIGNMENT;
-  }
+  if (!getOffset())
+    return success();
+  auto offset = static_cast<int64_t>(*getOffset());
+  if (offset < 0 || offset % ULSC_ALIGNMENT != 0)
+    return emitOpError("offset ") << offset << " is not a non-negative multiple of "
+                                  << ULSC_ALIGNMENT;
+  // Sums with sizes, which are far smaller, stay numbers.
+  if (offset > std::numeric_limits<int64_t>::max() / 2)
+    return emitOpError("offset ") << offset << " is past any memory";
   return success();
 }
 
@@ -49,10 +54,12 @@ Value SlotOp::getViewSource() { return getSource(); }
 LogicalResult ViewOp::verify() {
   auto source = cast<MemRefType>(getSource().getType());
   auto result = getResult().getType();
-  int64_t begin = getOffset() * getElementBytes(source.getElementType());
-  if (getOffset() < 0 || begin + getBytes(result) > getBytes(source))
-    return emitOpError("result ") << result << " at element " << getOffset()
-                                  << " does not lie within " << source;
+  auto offset = static_cast<int64_t>(getOffset());
+  int64_t elementBytes = getElementBytes(source.getElementType());
+  if (offset < 0 || offset > source.getNumElements() ||
+      offset * elementBytes + getBytes(result) > getBytes(source))
+    return emitOpError("result ") << result << " at element " << offset << " does not lie within "
+                                  << source;
   return success();
 }
 
@@ -87,13 +94,15 @@ static LogicalResult verifyStrides(GemmOp op, StringRef name, Type type, ArrayRe
                                    ArrayRef<int64_t> sizes) {
   if (strides.size() != 3)
     return op.emitOpError() << name << "_strides has " << strides.size() << " entries, not 3";
+  auto memref = cast<MemRefType>(type);
   int64_t last = 0;
   for (auto [stride, size] : llvm::zip(strides, sizes)) {
     if (stride < 0)
       return op.emitOpError() << name << "_strides holds " << stride << ", which is negative";
-    last += stride * (size - 1);
+    int64_t reach = 0;
+    if (llvm::MulOverflow(stride, size - 1, reach) || llvm::AddOverflow(last, reach, last))
+      return op.emitOpError() << name << "_strides reach past any element of " << memref;
   }
-  auto memref = cast<MemRefType>(type);
   if (!isFloatDtype(memref.getElementType()))
     return op.emitOpError() << name << " has element type " << memref.getElementType()
                             << "; f32, bf16 and f16 are legal";
@@ -161,6 +170,11 @@ LogicalResult GemmOp::verify() {
       failed(verifyStrides(*this, "b", getB().getType(), getBStrides(), {batch, k, n})) ||
       failed(verifyStrides(*this, "c", getC().getType(), getCStrides(), {batch, m, n})))
     return failure();
+  int64_t extents[] = {batch, m, n};
+  for (auto [stride, size] : llvm::zip(getCStrides(), extents))
+    if (stride == 0 && size > 1)
+      return emitOpError("c_strides has 0 for a size of ")
+             << size << ": elements of c would be written more than once";
   return verifyEpilogue(*this);
 }
 

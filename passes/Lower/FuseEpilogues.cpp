@@ -39,27 +39,6 @@ static Type elementOf(Value value) { return typeOf(value).getElementType(); }
 // Products
 //===---------------------------------------------------------------------------------------===//
 
-/// Has a product of types that the library lacks (f16 into bf16, f32 into bf16) give f32, which
-/// what adds it up takes as it is, and is converted for anyone else.
-static void useLibraryTypes(uls::EinsumOp op) {
-  auto lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs());
-  // The narrower operand becomes what the other is.
-  bool isLhsNarrow = lhs.getElementTypeBitWidth() < rhs.getElementTypeBitWidth();
-  Type operands = (isLhsNarrow ? rhs : lhs).getElementType(), result = elementOf(op.getOutput());
-  if (result == operands || result.isF32())
-    return;
-  OpBuilder builder(op);
-  Value product = uls::EinsumOp::create(builder, op.getLoc(),
-                                        typeOf(op.getOutput()).clone(builder.getF32Type()),
-                                        op.getEquationAttr(), op.getLhs(), op.getRhs());
-  if (uls::AccumulateOp accumulate = getAccumulation(op))
-    accumulate.getValueMutable().assign(product);
-  else
-    op.getOutput().replaceAllUsesWith(
-        uls::ConvertOp::create(builder, op.getLoc(), op.getType(), product));
-  op.erase();
-}
-
 namespace {
 /// A product that the library can do more with.
 struct Product {
@@ -328,19 +307,13 @@ static bool fuseBiasGradient(const Product &product) {
 namespace {
 struct FuseEpilogues : ulsc::impl::FuseEpiloguesPassBase<FuseEpilogues> {
   void runOnOperation() override {
-    forEachProduct(useLibraryTypes);
-    forEachProduct([](uls::EinsumOp op) {
+    SmallVector<uls::EinsumOp> ops;
+    getOperation().walk([&](uls::EinsumOp op) { ops.push_back(op); });
+    for (uls::EinsumOp op : ops) {
       auto product = detectProduct(op);
       if (product && !fuseGeluGradient(*product) && !fuseForward(*product))
         fuseBiasGradient(*product);
-    });
-  }
-
-private:
-  void forEachProduct(function_ref<void(uls::EinsumOp)> visit) {
-    SmallVector<uls::EinsumOp> products;
-    getOperation().walk([&](uls::EinsumOp op) { products.push_back(op); });
-    llvm::for_each(products, visit);
+    }
   }
 };
 } // namespace

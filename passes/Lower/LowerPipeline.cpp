@@ -24,8 +24,11 @@ void ulsc::buildLowerPipeline(OpPassManager &manager, const LowerOptions &option
   manager.addPass(createExpandContextsPass());
   manager.addPass(createSinkAccumulationPass());
   manager.addPass(createLowerStatePass());
-  if (options.target == "cuda" && options.fusesEpilogues)
-    manager.addPass(createFuseEpiloguesPass());
+  if (options.target == "cuda") {
+    manager.addPass(createLegalizeProductsPass());
+    if (options.fusesEpilogues)
+      manager.addPass(createFuseEpiloguesPass());
+  }
   manager.addPass(createDecomposeModelOpsPass());
   // Rope's tables of queries and keys are the same op.
   manager.addPass(createCSEPass());

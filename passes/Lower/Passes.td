@@ -34,13 +34,27 @@ def ChooseAttentionPass : Lower_Pass<"ulsc-choose-attention"> {
   let options = [Option<"attention", "attention", "std::string", /*default=*/"\"auto\"", "auto, own or cudnn">];
 }
 
+def LegalizeProductsPass : Lower_Pass<"ulsc-legalize-products"> {
+  let summary = "has matrix products give types that the target's library can";
+  let description = [{
+    Requires accumulation in blocks; for the target cuda. cuBLASLt multiplies f16 and f32 into their own types or f32, not into bf16: such a product gives f32, which
+    what adds it up takes as it is, and is converted for anyone else.
+
+    ```mlir
+    %g = uls.einsum "tk,tn->kn" %x, %dy : (tensor<8x16xf16>, tensor<8x32xf16>) -> tensor<16x32xbf16>
+    // becomes
+    %p = uls.einsum "tk,tn->kn" %x, %dy : (tensor<8x16xf16>, tensor<8x32xf16>) -> tensor<16x32xf32>
+    %g = uls.convert %p : tensor<16x32xf32> to tensor<16x32xbf16>
+    ```
+  }];
+}
+
 def FuseEpiloguesPass : Lower_Pass<"ulsc-fuse-epilogues"> {
   let summary = "has matrix products do what follows them";
   let description = [{
     Requires accumulation in blocks and expanded contexts; for targets whose library has epilogues. Where a bias is added to a product's result, gelu is taken of that,
     a product is multiplied by gelu's derivative, or the rows of a product's second operand are summed as a bias' gradient, and the library can do it and it
-    saves a kernel, one `exec.contract` with an epilogue does both. Products of types that the library lacks, f16 or f32 into bf16, give f32, which is converted or
-    accumulated behind them. Results keep their meaning; what is rounded between the two ops is not any more.
+    saves a kernel, one `exec.contract` with an epilogue does both. Results keep their meaning; what is rounded between the two ops is not any more.
 
     ```mlir
     %1 = uls.einsum "tk,kn->tn" %x, %w …

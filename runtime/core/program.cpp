@@ -26,8 +26,8 @@ bool isLaterRank() {
   return false;
 }
 
-void checkRanks(const Manifest &manifest, const Communicator &communicator) {
-  int64_t wanted = manifest.mesh.ranks(), found = communicator.ranks();
+void checkRanks(const Manifest &manifest, int64_t found) {
+  int64_t wanted = manifest.mesh.ranks();
   const char *torchRanks = std::getenv("WORLD_SIZE");
   if (found == 1 && wanted > 1 && torchRanks && std::atoi(torchRanks) > 1)
     raise("torchrun started ", torchRanks,
@@ -57,6 +57,9 @@ std::unique_ptr<Communicator> createCommunicator(const Manifest &manifest, const
           " processes without PMIx, and the environment does not say where rank 0 is; set "
           "MASTER_ADDR to the first machine's name and MASTER_PORT to a free port there, as "
           "examples/clusters/slurm does");
+  // Before ranks wait for some that nobody needs.
+  if (launch)
+    checkRanks(manifest, launch->ranks);
   JoinOptions join;
   join.program = {hexOf(digestOf(program.manifest)),
                   manifest.modelName + " on mesh " + manifest.mesh.text()};
@@ -112,7 +115,7 @@ int runProgram(int argc, char **argv, const Program &program) {
   std::unique_ptr<Communicator> communicator;
   try {
     communicator = createCommunicator(manifest, program, *options, &argc, &argv);
-    onAllRanks(*communicator, [&] { checkRanks(manifest, *communicator); });
+    onAllRanks(*communicator, [&] { checkRanks(manifest, communicator->ranks()); });
     checkAgreement(manifest, *options, *communicator);
     Training training(manifest, program, *options, *communicator);
     training.prepare();

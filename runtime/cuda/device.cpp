@@ -183,8 +183,23 @@ private:
   }
 
   void loadKernels(const char *kernels) {
-    driver.check(driver.cuModuleLoadDataEx(&module, kernels, 0, nullptr, nullptr),
-                 "loading the program's kernels");
+    cuda::Result result = driver.cuModuleLoadDataEx(&module, kernels, 0, nullptr, nullptr);
+    if (result == cuda::NoBinaryForGpu) {
+      std::string arch = concat("sm_", driver.computeCapability());
+      raise("the program's kernels are for ", findArchitecture(kernels),
+            " and newer, but this GPU is ", arch, "; compile with --arch ", arch);
+    }
+    driver.check(result, "loading the program's kernels");
+  }
+
+  /// What PTX says that it is for: "sm_90".
+  static std::string findArchitecture(const std::string &text) {
+    const std::string directive = ".target ";
+    size_t at = text.find(directive);
+    if (at == std::string::npos)
+      return "another architecture";
+    at += directive.size();
+    return text.substr(at, text.find_first_of(", \n", at) - at);
   }
 
   /// Each argument, the control block first, is 8 bytes; the driver wants their addresses.

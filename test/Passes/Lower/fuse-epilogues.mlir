@@ -1,4 +1,4 @@
-// RUN: ulsc-opt %s --split-input-file --ulsc-fuse-epilogues | FileCheck %s
+// RUN: ulsc-opt %s --split-input-file --ulsc-legalize-products --ulsc-fuse-epilogues | FileCheck %s
 
 // What is before gelu is a second result. The bias' conversion moves to where the product is.
 // CHECK-LABEL: uls.block @bias_gelu

@@ -21,3 +21,9 @@
 
 // NONE: exec.gemm
 // NONE-NOT: epilogue
+
+// Products into bf16 are f32's with and without epilogues.
+// RUN: ulsc compile %S/../../golden/gpt2/config.json --seq 16 --batch 2 --target cuda --dtype f16 --grad-dtype bf16 --epilogues off --emit=exec -o %t.mixed.mlir 2> %t.log
+// RUN: FileCheck %s --check-prefix=MIXED --input-file=%t.mixed.mlir
+// MIXED-NOT: exec.gemm {{.*}} : memref<{{[0-9x]+}}xf16>, memref<{{[0-9x]+}}xf16>, memref<{{[0-9x]+}}xbf16>
+// MIXED: exec.gemm {{.*}} : memref<{{[0-9x]+}}xf16>, memref<{{[0-9x]+}}xf16>, memref<{{[0-9x]+}}xf32>
