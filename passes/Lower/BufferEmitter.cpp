@@ -278,13 +278,12 @@ LogicalResult BufferEmitter::emitContract(Operation *op) {
   Value accumulator = contract.getAccumulator();
   if (accumulator && !haveSamePlace(accumulator, contract.getResult()))
     exec::CopyOp::create(builder, op->getLoc(), getBuffer(accumulator), result);
-  auto optional = [&](Value value) { return value ? getBuffer(value) : Value(); };
   auto gemm = exec::GemmOp::create(
       builder, op->getLoc(), contract.getNameAttr(), getBuffer(contract.getA()),
       getBuffer(contract.getB()), result, Value(), contract.getSizesAttr(),
       contract.getAStridesAttr(), contract.getBStridesAttr(), contract.getCStridesAttr(),
       accumulator ? builder.getUnitAttr() : UnitAttr(), contract.getEpilogueAttr(),
-      optional(contract.getEpilogueInput()), optional(contract.getEpilogueOutput()));
+      getBufferOrNull(contract.getEpilogueInput()), getBufferOrNull(contract.getEpilogueOutput()));
   auto workspace =
       MemRefType::get({gemmWorkspaceBytes(gemm, state.isForDevice)}, builder.getI8Type());
   gemm.getWorkspaceMutable().assign(

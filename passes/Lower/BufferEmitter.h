@@ -77,6 +77,9 @@ private:
 
   /// The buffer where `value` lies, in the value's shape.
   mlir::Value getBuffer(mlir::Value value);
+  mlir::Value getBufferOrNull(mlir::Value value) {
+    return value ? getBuffer(value) : mlir::Value();
+  }
   llvm::SmallVector<mlir::Value> getBuffers(mlir::ValueRange values);
   /// The memory of a class, made at first use.
   mlir::Value getRoot(unsigned classId);

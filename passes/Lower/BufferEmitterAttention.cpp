@@ -98,13 +98,12 @@ LogicalResult BufferEmitter::emitAttentionLike(Source op, Values... rest) {
     numbers = *found;
   }
   AttentionAttributes attributes(builder, op, sizes);
-  auto optional = [&](Value value) { return value ? getBuffer(value) : Value(); };
   auto created = Target::create(
       builder, op.getLoc(), getBuffer(op.getQuery()), getBuffer(op.getKey()),
       getBuffer(op.getValue()), getBuffer(op.getQueryPositions()), getBuffer(op.getKeyPositions()),
-      optional(op.getQuerySegments()), optional(op.getKeySegments()), getBuffer(op.getOutput()),
-      getBuffer(op.getLse()), getBuffer(rest)..., Value(), numbers, attributes.scale,
-      attributes.causal, attributes.rate, attributes.key, attributes.sizes,
+      getBufferOrNull(op.getQuerySegments()), getBufferOrNull(op.getKeySegments()),
+      getBuffer(op.getOutput()), getBuffer(op.getLse()), getBuffer(rest)..., Value(), numbers,
+      attributes.scale, attributes.causal, attributes.rate, attributes.key, attributes.sizes,
       op->template getAttrOfType<exec::AttentionLibraryAttr>(exec::kLibraryAttrName));
   addScratch(created, state, [&](Type type) {
     return createBuffer(exec::Category::Workspaces, type, StringAttr(), op.getLoc());

@@ -89,7 +89,6 @@ static int64_t lseBytes(const ulsc_attention_desc &d) {
 
 void ulsc_attention(ulsc_context *context, const ulsc_attention_desc *desc, const void *q,
                     const void *k, const void *v, void *out, void *lse, void *workspace) {
-  full(context).device->announce(desc->name);
   int64_t bytes = 2 * queryBytes(*desc) + 2 * keyBytes(*desc) + lseBytes(*desc);
   runTraced(full(context), {TraceEvent::Kernel, "attention", nullptr, bytes},
             [&] { full(context).device->attention(*desc, q, k, v, out, lse, workspace); });
@@ -99,7 +98,6 @@ void ulsc_attention(ulsc_context *context, const ulsc_attention_desc *desc, cons
 void ulsc_attention_grad(ulsc_context *context, const ulsc_attention_desc *desc, const void *q,
                          const void *k, const void *v, const void *out, const void *lse,
                          const void *dout, void *dq, void *dk, void *dv, void *workspace) {
-  full(context).device->announce(desc->name);
   int64_t bytes = 4 * queryBytes(*desc) + 4 * keyBytes(*desc) + lseBytes(*desc);
   runTraced(full(context), {TraceEvent::Kernel, "attention_grad", nullptr, bytes}, [&] {
     full(context).device->attentionGrad(*desc, q, k, v, out, lse, dout, dq, dk, dv, workspace);

@@ -35,4 +35,25 @@ bool intersect(const std::vector<Range> &left, const std::vector<Range> &right) 
   return false;
 }
 
+std::vector<Range> joined(const std::vector<Use> &uses) {
+  std::vector<Range> ranges;
+  for (const Use &use : uses)
+    ranges.insert(ranges.end(), use.ranges.begin(), use.ranges.end());
+  return ranges;
+}
+
+std::optional<std::pair<Use, Use>>
+findOverlap(const std::vector<Use> &reads, const std::vector<Use> &writes,
+            const std::function<bool(const Use &, const Use &)> &isAllowed) {
+  for (size_t i = 0; i < writes.size(); ++i) {
+    for (const Use &read : reads)
+      if (!(isAllowed && isAllowed(writes[i], read)) && intersect(writes[i].ranges, read.ranges))
+        return std::pair(writes[i], read);
+    for (size_t j = 0; j < i; ++j)
+      if (intersect(writes[i].ranges, writes[j].ranges))
+        return std::pair(writes[i], writes[j]);
+  }
+  return std::nullopt;
+}
+
 } // namespace ulsc::simulator

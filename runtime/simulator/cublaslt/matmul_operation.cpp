@@ -11,12 +11,6 @@ namespace ulsc::simulator {
 
 namespace {
 
-/// Memory with the name of what it is to the product.
-struct Use {
-  const char *name;
-  std::vector<Range> ranges;
-};
-
 std::vector<Use> readsOf(const Problem &p, const Operands &operands, bool readsC) {
   std::vector<Use> uses{{"A", rangesOf(p.a, operands.a)}, {"B", rangesOf(p.b, operands.b)}};
   if (readsC)
@@ -64,24 +58,11 @@ std::vector<Use> writesOf(const Problem &p, const Operands &operands,
 
 void checkOverlaps(const Problem &p, const Operands &operands, const std::vector<Use> &reads,
                    const std::vector<Use> &writes) {
-  for (size_t i = 0; i < writes.size(); ++i) {
-    for (const Use &read : reads) {
-      bool isInPlace = operands.c == operands.d && !std::strcmp(writes[i].name, "D") &&
-                       !std::strcmp(read.name, "C");
-      if (!isInPlace && intersect(writes[i].ranges, read.ranges))
-        reportOverlap(p, writes[i], read);
-    }
-    for (size_t j = 0; j < i; ++j)
-      if (intersect(writes[i].ranges, writes[j].ranges))
-        reportOverlap(p, writes[i], writes[j]);
-  }
-}
-
-std::vector<Range> joined(const std::vector<Use> &uses) {
-  std::vector<Range> ranges;
-  for (const Use &use : uses)
-    ranges.insert(ranges.end(), use.ranges.begin(), use.ranges.end());
-  return ranges;
+  auto isInPlace = [&](const Use &written, const Use &read) {
+    return operands.c == operands.d && written.name == "D" && read.name == "C";
+  };
+  if (auto overlap = findOverlap(reads, writes, isInPlace))
+    reportOverlap(p, overlap->first, overlap->second);
 }
 
 } // namespace

@@ -15,12 +15,6 @@ namespace {
 
 constexpr uintptr_t workspaceAlignment = 16;
 
-/// Memory with the name of what it is to the graph.
-struct Use {
-  std::string name;
-  std::vector<Range> ranges;
-};
-
 std::string nameOf(const Graph &graph) {
   return text("cudnnBackendExecute (", graph.matmuls(), " products of ", graph.nodes.size(),
               " operations)");
@@ -88,25 +82,6 @@ Outcome usesOf(const std::vector<std::shared_ptr<const Tensor>> &tensors, const 
   report(finding);
 }
 
-void checkOverlaps(const Graph &graph, const std::vector<Use> &reads,
-                   const std::vector<Use> &writes) {
-  for (size_t i = 0; i < writes.size(); ++i) {
-    for (const Use &read : reads)
-      if (intersect(writes[i].ranges, read.ranges))
-        reportOverlap(graph, writes[i], read);
-    for (size_t j = 0; j < i; ++j)
-      if (intersect(writes[i].ranges, writes[j].ranges))
-        reportOverlap(graph, writes[i], writes[j]);
-  }
-}
-
-std::vector<Range> joined(const std::vector<Use> &uses) {
-  std::vector<Range> ranges;
-  for (const Use &use : uses)
-    ranges.insert(ranges.end(), use.ranges.begin(), use.ranges.end());
-  return ranges;
-}
-
 } // namespace
 
 Outcome makeOperation(const Config &config, const VariantPack &pack, Operation &operation) {
@@ -123,7 +98,8 @@ Outcome makeOperation(const Config &config, const VariantPack &pack, Operation &
   int64_t bytes = config.workspaceBytes;
   if (bytes)
     writes.push_back({"the workspace", {{workspace, bytes}}});
-  checkOverlaps(*graph, reads, writes);
+  if (auto overlap = findOverlap(reads, writes))
+    reportOverlap(*graph, overlap->first, overlap->second);
   operation.name = nameOf(*graph);
   operation.reads = joined(reads);
   operation.writes = joined(writes);
