@@ -140,7 +140,8 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
     workspaceOf[function.getSymName()] = workspaces;
     if (function.getEntry()) {
       frame = llvm::alignTo(frame, memory::kPageBytes);
-      addCategories(function, base, frame - base, workspaces);
+      addCategories(function, base, frame - base, memory::getLargestLiveBytes(lifetimes),
+                    workspaces);
     }
     function.setFrameBytesAttr(builder.getI64IntegerAttr(frame));
     if (poison)
@@ -186,10 +187,10 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
   }
 
   /// Bytes by category: each persistent buffer in its own; of the transient part, which buffers
-  /// share, what workspaces add, the gradients, the activations and what communication alone uses
-  /// at most, and the rest as temporaries.
+  /// share, what workspaces add, of the other live bytes the gradients, the activations and what
+  /// communication alone uses at most, and the rest as temporaries.
   void addCategories(exec::FunctionOp function, int64_t persistentBytes, int64_t transientBytes,
-                     int64_t workspaces) {
+                     int64_t liveBytes, int64_t workspaces) {
     std::map<exec::Category, int64_t> bytes;
     std::map<exec::Category, SmallVector<memory::Lifetime>> shared;
     Lifetimes points(function);
@@ -200,14 +201,14 @@ struct PlanMemory : ulsc::impl::PlanMemoryPassBase<PlanMemory> {
         shared[buffer.getCategory()].push_back(points.get(buffer));
     });
     bytes[exec::Category::Workspaces] = workspaces;
-    int64_t rest = transientBytes - workspaces;
+    int64_t rest = liveBytes - workspaces;
     for (exec::Category category :
          {exec::Category::Gradients, exec::Category::Activations, exec::Category::Communication}) {
       int64_t share = std::min(rest, memory::getLargestLiveBytes(shared[category]));
       bytes[category] += share;
       rest -= share;
     }
-    bytes[exec::Category::Temporaries] += rest;
+    bytes[exec::Category::Temporaries] += rest + transientBytes - liveBytes;
     Builder builder(&getContext());
     SmallVector<NamedAttribute> entries;
     for (int64_t i = 0; i <= static_cast<int64_t>(exec::getMaxEnumValForCategory()); ++i) {
