@@ -119,6 +119,8 @@ static LogicalResult verifyEpilogueOperand(GemmOp op, StringRef which, Value val
                                        << (elements ? " needs an " : " takes no ") << which;
   if (!value)
     return success();
+  if (value == op.getC())
+    return op.emitOpError("epilogue's ") << which << " is c itself, which it has to lie beside";
   auto type = cast<MemRefType>(value.getType()), c = cast<MemRefType>(op.getC().getType());
   if (type.getElementType() == c.getElementType() && type.getNumElements() == *elements)
     return success();

@@ -32,9 +32,11 @@ static constexpr int64_t kLargestHead = 128, kHeadMultiple = 8;
 
 namespace {
 /// Why the library can't compute an attention, and which option would change that; none may.
+/// Of what users expect no remark is made.
 struct Refusal {
   std::string reason;
   StringRef option = {};
+  bool isExpected = false;
 };
 
 /// All attentions of one name: forward and gradient, of all variants of its block.
@@ -73,7 +75,7 @@ static std::optional<Refusal> findRefusal(Op op, const PositionSources &sources)
   Type element = query.getElementType();
   if (!element.isBF16() && !element.isF16())
     return Refusal{"its elements are " + print(element) + "; cudnn takes bf16 and f16",
-                   "--dtype bf16"};
+                   "--dtype bf16", /*isExpected=*/element.isF32()};
   if (op.getDropoutKey())
     return Refusal{"it drops probabilities; cudnn takes attention without dropout, for it draws "
                    "other random numbers",
@@ -152,7 +154,7 @@ struct ChooseAttention : ulsc::impl::ChooseAttentionPassBase<ChooseAttention> {
     row.set("library", builder.getStringAttr(isGiven ? "cudnn" : "own"));
     if (choice.refusal) {
       row.set("reason", builder.getStringAttr(choice.refusal->reason));
-      if (attention == "auto")
+      if (attention == "auto" && !choice.refusal->isExpected)
         choice.ops.front()->emitRemark("attention is computed by kernels of its own: ")
             << choice.refusal->reason;
     }

@@ -23,7 +23,7 @@ def ChooseAttentionPass : Lower_Pass<"ulsc-choose-attention"> {
   let description = [{
     Requires the scheduled stage, changes attributes alone. With `attention=auto` every `uls.attention` and its gradient that cuDNN computes as we define it
     (bf16 or f16, no dropout, no segments, head sizes that its kernels take, positions that count from 0 in the queries and keys of every call) gets
-    `exec.library`; a remark says why another does not. With `cudnn` one that can't is an error, with `own` none is given away.
+    `exec.library`; a remark says why another does not, but for f32, where nobody expects it. With `cudnn` one that can't is an error, with `own` none is given away.
 
     ```mlir
     %o, %lse = uls.attention %q, %k, %v …

@@ -22,9 +22,6 @@ public:
   virtual int localRanks() const = 0;
   virtual int localRank() const = 0;
 
-  /// Those of steps on this communicator's own backend, whose buffers the host can address.
-  virtual Collectives &collectives() = 0;
-
   virtual void barrier() = 0;
   virtual int64_t minimum(int64_t value) = 0;
   virtual double maximum(double value) = 0;
@@ -43,13 +40,18 @@ public:
 
 struct JoinOptions;
 struct Launch;
+struct MpiLibrary;
 
 /// Joins the job that an MPI launcher started, or makes one of a single rank.
-std::unique_ptr<Communicator> createMpiCommunicator(int *argc, char ***argv);
+std::unique_ptr<Communicator> createMpiCommunicator(const MpiLibrary &library, int *argc,
+                                                    char ***argv);
+
+/// Those of steps through MPI, whose buffers the host can address; after createMpiCommunicator with
+/// the linked library.
+std::unique_ptr<Collectives> createMpiCollectives();
 
 /// Joins the job of another launcher, whose ranks meet at rank 0 (comm/join.h), or makes one of a
-/// single rank. It has no collectives: a device brings its own. Throws an Error where the ranks
-/// don't come together.
+/// single rank. Throws an Error where the ranks don't come together.
 std::unique_ptr<Communicator> createTcpCommunicator(const Launch &launch,
                                                     const JoinOptions &options);
 

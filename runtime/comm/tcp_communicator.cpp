@@ -46,11 +46,6 @@ public:
   int localRanks() const override { return machineRanks; }
   int localRank() const override { return machineRank; }
 
-  Collectives &collectives() override {
-    raise("ranks that found each other without MPI have no collectives in the host's memory; start "
-          "the program by mpirun");
-  }
-
   void barrier() override { gather(0); }
 
   int64_t minimum(int64_t value) override {

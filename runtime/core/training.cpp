@@ -4,6 +4,7 @@
 #include "checkpoint/files.h"
 #include "checkpoint/rank_file.h"
 #include "checkpoint/weights.h"
+#include "core/backend.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/initial_values.h"
@@ -19,9 +20,9 @@
 namespace ulsc::runtime {
 
 Training::Training(const Manifest &manifest, const Program &program, const Options &options,
-                   Communicator &communicator)
+                   Communicator &communicator, const Backend &backend)
     : manifest(manifest), program(program), options(options), communicator(communicator),
-      coordinates(manifest.mesh.coordinates(communicator.rank())),
+      backend(backend), coordinates(manifest.mesh.coordinates(communicator.rank())),
       stage(manifest.stageOf(coordinates)), exposure(manifest, stage) {}
 
 void Training::createDevice() {
@@ -35,12 +36,7 @@ void Training::createDevice() {
     choice.origin += "; at most " + std::to_string(most) + " as compiled";
   }
   threadText = concat(choice.threads, " per rank (", choice.origin, ")");
-  if (manifest.target == "cuda")
-    device =
-        createCudaDevice(communicator.localRank(), program.kernels, choice.threads,
-                         static_cast<double>(options.collectiveTimeout), options.usesCudaGraph());
-  else
-    device = createCpuDevice(choice.threads);
+  device = backend.createDevice(communicator, program, options, choice.threads);
 }
 
 void Training::prepare() {

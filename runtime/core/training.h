@@ -25,11 +25,13 @@ struct Program {
   StepFunction step;
 };
 
+class Backend;
+
 /// Everything of one rank. Members that throw do so on all ranks (onAllRanks).
 class Training {
 public:
   Training(const Manifest &manifest, const Program &program, const Options &options,
-           Communicator &communicator);
+           Communicator &communicator, const Backend &backend);
 
   /// Arena, groups, initial state, data: all before the first step.
   void prepare();
@@ -61,6 +63,7 @@ private:
   Program program;
   const Options &options;
   Communicator &communicator;
+  const Backend &backend;
   Shape coordinates;
   const Stage &stage;
   std::string threadText;
@@ -82,7 +85,7 @@ private:
 };
 
 /// The whole program: what main returns.
-int runProgram(int argc, char **argv, const Program &program);
+int runProgram(int argc, char **argv, const Program &program, const Backend &backend);
 
 } // namespace ulsc::runtime
 

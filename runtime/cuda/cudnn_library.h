@@ -3,7 +3,7 @@
 #define ULSC_RUNTIME_CUDA_CUDNN_LIBRARY_H
 
 #include "cuda/cudnn_api.h"
-#include "cuda/vendor_library.h"
+#include "core/vendor_library.h"
 
 #include <string>
 #include <vector>

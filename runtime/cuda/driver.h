@@ -5,7 +5,7 @@
 #define ULSC_RUNTIME_CUDA_DRIVER_H
 
 #include "cuda/driver_functions.h"
-#include "cuda/vendor_library.h"
+#include "core/vendor_library.h"
 
 #include <vector>
 

@@ -3,7 +3,7 @@
 #define ULSC_RUNTIME_CUDA_GEMM_H
 
 #include "cuda/cublaslt_api.h"
-#include "cuda/vendor_library.h"
+#include "core/vendor_library.h"
 #include "ulsc/RuntimeABI.h"
 
 #include <map>

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "cuda/nccl_collectives.h"
-#include "cuda/vendor_library.h"
+#include "core/vendor_library.h"
 
 namespace ulsc::runtime {
 

@@ -48,8 +48,10 @@ public:
   ArenaView &view() override { return arenaView; }
   WorkClock &clock() override { return hostClock; }
 
-  Collectives &collectives(Communicator &communicator) override {
-    return communicator.collectives();
+  Collectives &collectives(Communicator &) override {
+    if (!stepCollectives)
+      stepCollectives = createMpiCollectives();
+    return *stepCollectives;
   }
 
   void launch(ulsc_context *context, ulsc_kernel kernel, void *const *arguments, int64_t extent,
@@ -104,6 +106,7 @@ private:
   DirectArenaView arenaView;
   HostClock hostClock;
   CpuGemm gemmEngine;
+  std::unique_ptr<Collectives> stepCollectives;
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 // mpirun; exits with 1 on the first difference. With a number of megabytes as argument it measures
 // an all-reduce instead.
 #include "comm/communicator.h"
+#include "comm/mpi_library.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/numeric.h"
@@ -55,8 +56,8 @@ struct Case {
 
 class Check {
 public:
-  Check(Communicator &communicator, const Manifest &manifest)
-      : communicator(communicator), manifest(manifest),
+  Check(Communicator &communicator, Collectives &collectives, const Manifest &manifest)
+      : communicator(communicator), collectives(collectives), manifest(manifest),
         coordinates(manifest.mesh.coordinates(communicator.rank())) {
     for (int group = 0; group < 3; ++group)
       groups[group] = findMembers(group);
@@ -68,7 +69,7 @@ public:
   }
 
   void finish(const Case &test, int slot) {
-    communicator.collectives().wait(slot);
+    collectives.wait(slot);
     compare(test, slot);
   }
 
@@ -112,8 +113,7 @@ public:
       state.destinations.push_back(destination(test, i));
     if (test.kind == ULSC_PERMUTE)
       state.desc.destinations = state.destinations.data();
-    communicator.collectives().start(state.desc, state.inputPointers.data(),
-                                     state.outputPointers.data(), slot);
+    collectives.start(state.desc, state.inputPointers.data(), state.outputPointers.data(), slot);
   }
 
   void compare(const Case &test, int slot) {
@@ -197,6 +197,7 @@ private:
   }
 
   Communicator &communicator;
+  Collectives &collectives;
   const Manifest &manifest;
   Shape coordinates;
   std::vector<int> groups[3];
@@ -239,7 +240,7 @@ void checkAll(Check &check) {
   check.finish(shift, 0);
 }
 
-void measure(Communicator &communicator, int64_t megabytes) {
+void measure(Communicator &communicator, Collectives &collectives, int64_t megabytes) {
   int64_t elements = megabytes << 18;
   std::vector<float> values(elements, 0);
   void *buffer = values.data();
@@ -251,8 +252,8 @@ void measure(Communicator &communicator, int64_t megabytes) {
     for (int i = 0; i < 8; ++i) {
       communicator.barrier();
       double begin = secondsNow();
-      communicator.collectives().start(desc, &buffer, &buffer, 0);
-      communicator.collectives().wait(0);
+      collectives.start(desc, &buffer, &buffer, 0);
+      collectives.wait(0);
       best = std::min(best, communicator.maximum(secondsNow() - begin));
     }
     if (communicator.rank() == 0)
@@ -264,7 +265,8 @@ void measure(Communicator &communicator, int64_t megabytes) {
 } // namespace
 
 int main(int argc, char **argv) {
-  std::unique_ptr<Communicator> communicator = createMpiCommunicator(&argc, &argv);
+  std::unique_ptr<Communicator> communicator = createMpiCommunicator(linkedMpi(), &argc, &argv);
+  std::unique_ptr<Collectives> collectives = createMpiCollectives();
   Manifest manifest;
   int64_t ranks = communicator->ranks();
   manifest.mesh.axes = ranks % 2 ? std::vector<MeshAxis>{{"dp", ranks}}
@@ -279,11 +281,11 @@ int main(int argc, char **argv) {
   stage.stagingBytes = stage.collectiveSlots * (int64_t(2) << 20);
   manifest.stages = {stage};
   std::vector<char> staging(stage.stagingBytes);
-  communicator->collectives().createGroups(manifest, staging.data());
+  collectives->createGroups(manifest, staging.data());
   if (argc > 1) {
-    measure(*communicator, std::atoll(argv[1]));
+    measure(*communicator, *collectives, std::atoll(argv[1]));
   } else {
-    Check check(*communicator, manifest);
+    Check check(*communicator, *collectives, manifest);
     checkAll(check);
   }
   communicator->finish();

@@ -1,6 +1,7 @@
 // Sends and receives on real ranks: several under way at a time, together with collectives, waited
 // for in any order. Run under mpirun; ends the job at the first difference.
 #include "comm/communicator.h"
+#include "comm/mpi_library.h"
 #include "core/clock.h"
 #include "core/error.h"
 
@@ -50,8 +51,9 @@ struct Message {
 
 class Neighbours {
 public:
-  explicit Neighbours(Communicator &communicator)
-      : communicator(communicator), rank(communicator.rank()), ranks(communicator.ranks()) {}
+  Neighbours(Communicator &communicator, Collectives &collectives)
+      : communicator(communicator), collectives(collectives), rank(communicator.rank()),
+        ranks(communicator.ranks()) {}
 
   /// Each rank sends one message of each size around the ring; `order` is that of the waits, in
   /// which an even number is a send and an odd one a receive.
@@ -65,9 +67,9 @@ public:
       start(sends.back(), 2 * static_cast<int>(i));
       start(receives.back(), 2 * static_cast<int>(i) + 1);
     }
-    communicator.collectives().progress();
+    collectives.progress();
     for (int slot : order)
-      communicator.collectives().wait(slot);
+      collectives.wait(slot);
     for (size_t i = 0; i < sizes.size(); ++i)
       receives[i].expect(previous, static_cast<int>(i));
   }
@@ -80,9 +82,9 @@ public:
     int32_t dtype = ULSC_F32;
     ulsc_collective_desc desc = {ULSC_ALL_REDUCE, ULSC_SUM, 0,       1, &elements,
                                  &dtype,          2,        nullptr, -1};
-    communicator.collectives().start(desc, &buffer, &buffer, 6);
+    collectives.start(desc, &buffer, &buffer, 6);
     exchange({200000, 3}, {1, 3, 0, 2});
-    communicator.collectives().wait(6);
+    collectives.wait(6);
     for (float value : sum)
       if (value != static_cast<float>(ranks * (ranks - 1)) / 2)
         endJob("messages test", concat("the sum is ", value));
@@ -102,12 +104,12 @@ public:
     const volatile float &last = large.first.back();
     double begin = secondsNow();
     while (isFirst && last == 0) {
-      communicator.collectives().progress();
+      collectives.progress();
       if (secondsNow() - begin > 20)
         endJob("messages test", "progress takes no message");
     }
-    communicator.collectives().wait(0);
-    communicator.collectives().wait(1);
+    collectives.wait(0);
+    collectives.wait(1);
     if (isFirst)
       large.expect(1, 0);
   }
@@ -123,12 +125,12 @@ public:
       sums[i].assign(elements, static_cast<float>(rank + i));
       descs[i] = {ULSC_ALL_REDUCE, ULSC_SUM, 0, 1, &elements, &dtype, 2, nullptr, -1};
       void *buffer = sums[i].data();
-      communicator.collectives().start(descs[i], &buffer, &buffer, i);
+      collectives.start(descs[i], &buffer, &buffer, i);
       if (rank == 0)
-        communicator.collectives().wait(i);
+        collectives.wait(i);
     }
     for (int i = 0; i < count && rank > 0; ++i)
-      communicator.collectives().wait(i);
+      collectives.wait(i);
     for (int i = 0; i < count; ++i)
       for (float value : sums[i])
         if (value != static_cast<float>(ranks * (ranks - 1)) / 2 + static_cast<float>(i * ranks))
@@ -139,18 +141,19 @@ private:
   void start(Message &message, int slot) {
     bool isSend = message.desc.kind == ULSC_SEND;
     void *const *buffers = message.buffers.data();
-    communicator.collectives().start(message.desc, isSend ? buffers : nullptr,
-                                     isSend ? nullptr : buffers, slot);
+    collectives.start(message.desc, isSend ? buffers : nullptr, isSend ? nullptr : buffers, slot);
   }
 
   Communicator &communicator;
+  Collectives &collectives;
   int rank, ranks;
 };
 
 } // namespace
 
 int main(int argc, char **argv) {
-  std::unique_ptr<Communicator> communicator = createMpiCommunicator(&argc, &argv);
+  std::unique_ptr<Communicator> communicator = createMpiCommunicator(linkedMpi(), &argc, &argv);
+  std::unique_ptr<Collectives> collectives = createMpiCollectives();
   Manifest manifest;
   manifest.mesh.axes = {{"dp", communicator->ranks()}};
   manifest.groups = {{"dp"}};
@@ -159,8 +162,8 @@ int main(int argc, char **argv) {
   stage.stagingBytes = slots * (int64_t(1) << 20);
   manifest.stages = {stage};
   std::vector<char> staging(stage.stagingBytes);
-  communicator->collectives().createGroups(manifest, staging.data());
-  Neighbours neighbours(*communicator);
+  collectives->createGroups(manifest, staging.data());
+  Neighbours neighbours(*communicator, *collectives);
   neighbours.exchange({5}, {0, 1});
   // Order among messages of one size, and of others.
   neighbours.exchange({1000, 1000, 1000}, {5, 3, 1, 4, 2, 0});

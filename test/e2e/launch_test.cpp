@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
 #include <regex>
 
 #include <netinet/in.h>
@@ -143,6 +144,21 @@ TEST_F(Launch, TrainsWithoutMpiAsWithIt) {
 TEST_F(Launch, OneRankNeedsNoLauncher) {
   Outcome outcome = run(command(compileFor("dp=1"), {"--steps", "1"}), onSimulatedDevice());
   EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+}
+
+/// Here the machine's libmpi is none.
+TEST_F(Launch, OpenMpiIsLoadedForItsLauncherAlone) {
+  std::ofstream(directory / "libmpi.so.40");
+  std::string libraries = directory.string() + ":" + onSimulatedDevice().at("LD_LIBRARY_PATH");
+  for (const Outcome &outcome :
+       runRanks(compileFor("dp=2"), 2, {"--steps", "1"}, {{"LD_LIBRARY_PATH", libraries}}))
+    EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+  Outcome outcome = run(command(compileFor("dp=1"), {"--steps", "1"}),
+                        {{"LD_LIBRARY_PATH", libraries}, {"OMPI_COMM_WORLD_SIZE", "1"}});
+  EXPECT_EQ(outcome.exitCode, 1);
+  expectPart(outcome.output, "error: can't load 'libmpi.so.40' (");
+  expectPart(outcome.output, "start the program without MPI, by 'torchrun --no-python' or 'srun "
+                             "--mpi=none' (docs/program.md)");
 }
 
 /// The scripts of examples/clusters, with stand-ins for the launchers.

@@ -56,12 +56,13 @@ Words TrainingCase::flags() const {
 fs::path ulsc::test::compile(const fs::path &model, const Words &arguments,
                              const fs::path &report) {
   fs::path compiler = fs::path(ULSC_BUILD_DIR) / "bin" / "ulsc";
-  fs::path runtime = fs::path(ULSC_BUILD_DIR) / "lib" / "libulsc_runtime.a";
   auto stamp = [](const fs::path &file) {
     return std::to_string(fs::last_write_time(file).time_since_epoch().count());
   };
-  std::string key =
-      model.string() + "\n" + joined(arguments) + "\n" + stamp(compiler) + stamp(runtime);
+  std::string key = model.string() + "\n" + joined(arguments) + "\n" + stamp(compiler);
+  for (const char *part : {"core", "cpu", "cuda"})
+    key +=
+        stamp(fs::path(ULSC_BUILD_DIR) / "lib" / ("libulsc_runtime_" + std::string(part) + ".a"));
   const std::string plugin = "--load-pass-plugin=";
   for (const std::string &argument : arguments)
     if (argument.rfind(plugin, 0) == 0)

@@ -67,7 +67,8 @@ void Compilation::handle(Diagnostic &diagnostic) {
 void Compilation::mentionRemarks() {
   if (hiddenRemarks)
     llvm::errs() << hiddenRemarks << (hiddenRemarks == 1 ? " remark" : " remarks")
-                 << " not shown; see --remarks and ulsc explain\n";
+                 << (hiddenRemarks == 1 ? " not shown; --remarks shows it\n"
+                                        : " not shown; --remarks shows them\n");
 }
 
 //===---------------------------------------------------------------------------------------===//

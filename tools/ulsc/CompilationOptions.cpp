@@ -115,12 +115,11 @@ bool Compilation::readOptions() {
     return !reportUsageError("--threads is " + Twine(*most) + ", expected at most 4096");
   threads = *most;
   target = *chosenTarget;
-  if (arguments.has("arch") && target != "cuda")
-    return !reportUsageError("--arch is of the target cuda; add --target cuda, or leave it out");
+  for (StringRef flag : {"arch", "attention", "epilogues"})
+    if (arguments.has(flag) && target != "cuda")
+      return !reportUsageError("--" + flag +
+                               " is of the target cuda; add --target cuda, or leave it out");
   attention = *chosenAttention;
-  if (attention == "cudnn" && target != "cuda")
-    return !reportUsageError("--attention cudnn is of the target cuda; add --target cuda, or use "
-                             "--attention auto");
   fusesEpilogues = *epilogues == "on";
   if (target == "cuda") {
     stageOptions.pipelines["llvm"] = "ulsc-cuda-pipeline";

@@ -51,7 +51,8 @@ static LogicalResult writeReport(const Arguments &arguments, Compilation &compil
 
 /// Machine code of the module at stage llvm, linked beside `output` and moved there when it is
 /// whole.
-static LogicalResult emitProgram(const std::string &output, Compilation &compilation) {
+static LogicalResult emitProgram(const std::string &output, StringRef target,
+                                 Compilation &compilation) {
   auto start = std::chrono::steady_clock::now();
   std::string object = output + ".partial.o", program = output + ".partial";
   llvm::FileRemover removeObject(object), removeProgram(program);
@@ -59,7 +60,7 @@ static LogicalResult emitProgram(const std::string &output, Compilation &compila
   std::string tool =
       llvm::sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&emitProgram));
   if (failed(emitCpuObject(compilation.getModule(), CpuOptions(), object)) ||
-      failed(linkCpuProgram(location, {object}, program, tool)))
+      failed(linkProgram(location, {object}, target, program, tool)))
     return failure();
   if (std::error_code error = llvm::sys::fs::rename(program, output))
     return emitError(location) << "can't write " << output << ": " << error.message()
@@ -99,13 +100,14 @@ static int compile(const Arguments &arguments) {
   if (failed(compilation.run(isProgram || isPtx ? "llvm" : *emit)))
     return 1;
   std::string output = arguments.get("o", "-");
-  LogicalResult written =
-      isProgram ? emitProgram(output, compilation) : writeFile(output, [&](raw_ostream &stream) {
-        if (isPtx)
-          printKernels(stream, compilation.getModule());
-        else
-          compilation.printModule(stream);
-      });
+  LogicalResult written = isProgram
+                              ? emitProgram(output, arguments.get("target", "cpu"), compilation)
+                              : writeFile(output, [&](raw_ostream &stream) {
+                                  if (isPtx)
+                                    printKernels(stream, compilation.getModule());
+                                  else
+                                    compilation.printModule(stream);
+                                });
   if (failed(written))
     return 1;
   if (succeeded(writeReport(arguments, compilation)))

@@ -1,4 +1,4 @@
-//===- LinkProgram.cpp - Executables for the CPU -*- C++ -*-===//
+//===- LinkProgram.cpp - Executables -*- C++ -*-===//
 //
 // Part of the license of this project: Apache-2.0 WITH LLVM-exception.
 //
@@ -14,12 +14,12 @@
 using namespace mlir;
 using namespace ulsc;
 
-/// The runtime beside the compiler, or in the folder that the build leaves it in.
-static std::string findRuntime(StringRef tool) {
+/// A part of the runtime, beside the compiler or in the folder that the build leaves it in.
+static std::string findRuntime(StringRef part, StringRef tool) {
   static int anchor;
   std::string executable = llvm::sys::fs::getMainExecutable(tool.str().c_str(), &anchor);
   llvm::SmallString<256> path(llvm::sys::path::parent_path(executable));
-  llvm::sys::path::append(path, "..", "lib", "libulsc_runtime.a");
+  llvm::sys::path::append(path, "..", "lib", "libulsc_runtime_" + part + ".a");
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   return path.str().str();
 }
@@ -34,19 +34,27 @@ static std::string findLinker() {
   return "";
 }
 
-LogicalResult ulsc::linkCpuProgram(Location loc, ArrayRef<std::string> objects, StringRef output,
-                                   StringRef tool) {
-  std::string runtime = findRuntime(tool), linker = findLinker();
-  if (!llvm::sys::fs::exists(runtime))
-    return emitError(loc) << "the runtime library '" << runtime
-                          << "' does not exist; build the target ulsc_runtime";
+LogicalResult ulsc::linkProgram(Location loc, ArrayRef<std::string> objects, StringRef target,
+                                StringRef output, StringRef tool) {
+  std::string runtime = findRuntime(target, tool), core = findRuntime("core", tool);
+  for (const std::string &library : {runtime, core})
+    if (!llvm::sys::fs::exists(library))
+      return emitError(loc) << "the runtime library '" << library
+                            << "' does not exist; build the target ulsc_runtime";
+  std::string linker = findLinker();
   if (linker.empty())
     return emitError(loc) << "no C++ compiler to link with; c++, g++ and clang++ are not in PATH";
   SmallVector<StringRef> arguments = {linker, "-o", output};
   for (const std::string &object : objects)
     arguments.push_back(object);
-  arguments.append(
-      {runtime, "-lmpi", "-ldnnl", "-lcrypto", "-l:libgomp.so.1", "-lpthread", "-ldl", "-lm"});
+  bool isForCpu = target == "cpu";
+  arguments.append({runtime, core});
+  // Only a program for the cpu moves its data through MPI; one for GPUs runs where there is none.
+  if (isForCpu)
+    arguments.append({"-lmpi", "-ldnnl"});
+  else
+    arguments.push_back("-lcrypto");
+  arguments.append({"-l:libgomp.so.1", "-lpthread", "-ldl", "-lm"});
 #ifdef ULSC_LINK_OPTION
   arguments.push_back(ULSC_LINK_OPTION);
 #endif
@@ -65,8 +73,10 @@ LogicalResult ulsc::linkCpuProgram(Location loc, ArrayRef<std::string> objects, 
   if (!message.empty())
     error << ": " << message;
   if (text)
-    error.attachNote() << (*text)->getBuffer()
-                       << "; a program links Open MPI (libopenmpi-dev), oneDNN (libdnnl-dev), "
-                       << "OpenSSL (libssl-dev) and libgomp";
+    error.attachNote() << (*text)->getBuffer() << "; a program for the target " << target
+                       << " links "
+                       << (isForCpu ? "Open MPI (libopenmpi-dev), oneDNN (libdnnl-dev)"
+                                    : "OpenSSL (libssl-dev)")
+                       << " and libgomp";
   return error;
 }

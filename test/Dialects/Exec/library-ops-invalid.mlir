@@ -72,9 +72,18 @@ exec.function private @gelu_grad_of_vector(%a: memref<4x4xf32>, %bias: memref<4x
 
 // -----
 
-exec.function private @gelu_bias_grad_without_output(%a: memref<4x4xf32>) {
+exec.function private @gelu_on_itself(%a: memref<4x4xf32>, %bias: memref<4xf32>, %c: memref<4x4xf32>) {
+  // expected-error @below {{epilogue's output is c itself, which it has to lie beside}}
+  exec.gemm "x" %a, %a outs(%c) sizes [1, 4, 4, 4] strides [0, 4, 1], [0, 4, 1], [0, 4, 1]
+      epilogue gelu(%bias : memref<4xf32> -> %c : memref<4x4xf32>) : memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>
+  exec.return
+}
+
+// -----
+
+exec.function private @gelu_bias_grad_without_output(%a: memref<4x4xf32>, %c: memref<4x4xf32>) {
   // expected-error @below {{epilogue gelu_bias_grad needs an output}}
-  exec.gemm "x" %a, %a outs(%a) sizes [1, 4, 4, 4] strides [0, 4, 1], [0, 4, 1], [0, 4, 1]
+  exec.gemm "x" %a, %a outs(%c) sizes [1, 4, 4, 4] strides [0, 4, 1], [0, 4, 1], [0, 4, 1]
       epilogue gelu_bias_grad(%a : memref<4x4xf32>) : memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>
   exec.return
 }

@@ -28,7 +28,6 @@
 // WIDE-NOT: attention_library
 // WIDE-REPORT: "library": "own",
 // WIDE-REPORT-NEXT: "reason": "its elements are f32; cudnn takes bf16 and f16",
-// WIDE-LOG: model.layers.*.self_attn: remark: attention is computed by kernels of its own: its elements are f32; cudnn takes bf16 and f16
 // WIDE-LOG-NOT: remark
 
 // RUN: ulsc compile %S/../../golden/llama/config.json --seq 32 --batch 4 --dtype bf16 --target cuda --attention own --emit=exec -o %t.own.mlir --report %t.own.json 2> %t.own.log
@@ -52,7 +51,7 @@
 // CPU-NOT: "attention"
 
 // RUN: not ulsc compile %S/../../golden/llama/config.json --seq 32 --batch 4 --dtype bf16 --attention cudnn --emit=exec 2>&1 | FileCheck %s --check-prefix=TARGET
-// TARGET: --attention cudnn is of the target cuda; add --target cuda, or use --attention auto
+// TARGET: --attention is of the target cuda; add --target cuda, or leave it out
 // RUN: not ulsc compile %S/../../golden/llama/config.json --seq 32 --batch 4 --target cuda --attention cudn --emit=exec 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: --attention is "cudn"
 // RUN: not ulsc compile %S/../../golden/llama/config.json --seq 32 --batch 4 --target cuda --attention cudnn --emit=exec 2>&1 | FileCheck %s --check-prefix=DTYPE

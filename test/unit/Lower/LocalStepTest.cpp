@@ -157,7 +157,7 @@ Reported runProgram(bool overlaps) {
   std::string program = directory + "/program", metrics = directory + "/m.jsonl";
   EXPECT_EQ(std::system(("rm -rf " + directory + " && mkdir -p " + directory).c_str()), 0);
   EXPECT_TRUE(succeeded(emitCpuObject(*module, {}, program + ".o")));
-  EXPECT_TRUE(succeeded(linkCpuProgram(module->getLoc(), {program + ".o"}, program, "")));
+  EXPECT_TRUE(succeeded(linkProgram(module->getLoc(), {program + ".o"}, "cpu", program, "")));
   std::ofstream(directory + "/tokens.bin") << std::string(256, '\0');
   std::string command = "mpirun --oversubscribe -np 4 " + program + " --data " + directory +
                         "/tokens.bin --steps 1 --seed 0 --threads 1 --metrics " + metrics;

@@ -146,7 +146,7 @@ TEST(Program, TrainsAsAnExecutable) {
   std::string object = directory + "/program.o", executable = directory + "/program",
               metrics = directory + "/m.jsonl";
   ASSERT_TRUE(succeeded(ulsc::emitCpuObject(*module, {}, object)));
-  ASSERT_TRUE(succeeded(ulsc::linkCpuProgram(module->getLoc(), {object}, executable, "")));
+  ASSERT_TRUE(succeeded(ulsc::linkProgram(module->getLoc(), {object}, "cpu", executable, "")));
   std::ofstream(directory + "/tokens.bin") << std::string(2 * 4 * 10 * 2, '\0');
   std::string command = executable + " --data " + directory +
                         "/tokens.bin --steps 3 --threads 2 --metrics " + metrics;
@@ -173,7 +173,7 @@ TEST(Program, NamesAMissingRuntime) {
     for (Diagnostic &note : diagnostic.getNotes())
       message += note.str();
   });
-  EXPECT_TRUE(
-      failed(ulsc::linkCpuProgram(UnknownLoc::get(&context), {"/nonexistent.o"}, "/tmp/none", "")));
+  EXPECT_TRUE(failed(
+      ulsc::linkProgram(UnknownLoc::get(&context), {"/nonexistent.o"}, "cpu", "/tmp/none", "")));
   EXPECT_NE(message.find("libdnnl-dev"), std::string::npos) << message;
 }

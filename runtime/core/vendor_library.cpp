@@ -1,4 +1,4 @@
-#include "cuda/vendor_library.h"
+#include "core/vendor_library.h"
 
 #include "core/error.h"
 

@@ -1,7 +1,7 @@
 // A vendor's shared library, loaded when a program starts rather than when it is linked: programs
 // and their compiler are built where there is none.
-#ifndef ULSC_RUNTIME_CUDA_VENDOR_LIBRARY_H
-#define ULSC_RUNTIME_CUDA_VENDOR_LIBRARY_H
+#ifndef ULSC_RUNTIME_CORE_VENDOR_LIBRARY_H
+#define ULSC_RUNTIME_CORE_VENDOR_LIBRARY_H
 
 #include <string>
 
@@ -30,4 +30,4 @@ private:
 #define ULSC_VENDOR_FUNCTION(name, result, parameters)                                             \
   result(*name) parameters = reinterpret_cast<result(*) parameters>(library.find(#name));
 
-#endif // ULSC_RUNTIME_CUDA_VENDOR_LIBRARY_H
+#endif // ULSC_RUNTIME_CORE_VENDOR_LIBRARY_H
