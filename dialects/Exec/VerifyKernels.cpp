@@ -302,10 +302,11 @@ static LogicalResult verifyTensor(LaunchOp op, StringRef name, size_t i, Type me
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (getExtent().value_or(0) < 0 || getGrain().value_or(1) < 1)
+  auto extent = static_cast<int64_t>(getExtent().value_or(0)),
+       grain = static_cast<int64_t>(getGrain().value_or(1));
+  if (extent < 0 || grain < 1)
     return emitOpError("has extent ")
-           << getExtent().value_or(0) << " and grain " << getGrain().value_or(1)
-           << "; an extent from 0 and a grain from 1 are legal";
+           << extent << " and grain " << grain << "; from 0 and from 1 are legal";
   auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
   if (!kernel) {
     // After emission the kernel is a function of the target.

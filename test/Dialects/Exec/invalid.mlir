@@ -147,6 +147,23 @@ exec.function private @launch_with_other_type(%a: memref<4xf32>, %b: memref<8xf3
 
 // -----
 
+exec.kernel private @copy(%x: tensor<8xf32>) -> tensor<8xf32> attributes {row_dims = 1 : i64} {
+  %e = tensor.empty() : tensor<8xf32>
+  %m = linalg.generic {indexing_maps = [affine_map<(r) -> (r)>, affine_map<(r) -> (r)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+    ^bb0(%a: f32, %unused: f32):
+      linalg.yield %a : f32
+  } -> tensor<8xf32>
+  exec.yield %m : tensor<8xf32>
+}
+exec.function private @launch_of_less_than_nothing(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{has extent -1 and grain 1; from 0 and from 1 are legal}}
+  exec.launch @copy ins(%a : memref<8xf32>) outs(%b : memref<8xf32>) {extent = -1 : i64}
+  exec.return
+}
+
+// -----
+
 exec.function private @send_without_peer(%a: memref<4xf32>, %b: memref<8xf32>) {
   // expected-error @below {{needs peer}}
   exec.collective_start send group(0) identifier(0) slot(0) ins(%a) outs() : memref<4xf32>
