@@ -126,14 +126,15 @@ void ulsc::lower::emitColumnKernel(CodeBuilder &code, KernelPlan &plan, KernelVa
 // Scatter
 //===----------------------------------------------------------------------===//
 
-/// Puts the tile's columns of the initial table into the result, unless they are the same memory.
+/// Puts the tile's columns of rows of the initial table into the result, unless they are the same
+/// memory.
 static void emitTable(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
                       exec::ScatterAddOp scatter, Value target, Value first, Value count,
-                      int64_t columns) {
+                      int64_t columns, TableRows rows) {
   auto type = cast<RankedTensorType>(scatter.getInit().getType());
   auto fill = [&](llvm::function_ref<Value(Value)> valueAt) {
-    code.loop(code.i64(0), code.i64(type.getDimSize(0)), code.i64(1), {},
-              [&](Value row, ValueRange) {
+    code.loop(rows.index ? rows.index : code.i64(0), code.i64(type.getDimSize(0)),
+              code.i64(rows.count), {}, [&](Value row, ValueRange) {
                 Value base = code.add(code.mul(row, code.i64(columns)), first);
                 code.independentLoop(code.i64(0), count, {}, [&](Value offset, ValueRange) {
                   Value index = code.add(base, offset);
@@ -155,7 +156,7 @@ static void emitTable(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
 }
 
 void ulsc::lower::emitScatterKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values,
-                                    Value begin, Value end) {
+                                    Value begin, Value end, TableRows rows) {
   auto scatter = *plan.kernel.getBody().front().getOps<exec::ScatterAddOp>().begin();
   auto type = cast<RankedTensorType>(scatter.getInit().getType());
   unsigned rowDims = plan.kernel.getRowDims();
@@ -167,7 +168,7 @@ void ulsc::lower::emitScatterKernel(CodeBuilder &code, KernelPlan &plan, KernelV
                                   [](Type t) { return isa<RankedTensorType>(t); });
   Value target = values.pointerOf(tensors + result);
   forTiles(code, begin, end, [&](Value first, Value count) {
-    emitTable(code, plan, values, scatter, target, first, count, columns);
+    emitTable(code, plan, values, scatter, target, first, count, columns, rows);
     forRows(code, plan, values, [&](SmallVector<Value> dims) {
       values.setSpace(dims, rowDims);
       MLIRContext *context = code.b.getContext();
@@ -178,6 +179,11 @@ void ulsc::lower::emitScatterKernel(CodeBuilder &code, KernelPlan &plan, KernelV
         index = arith::ExtSIOp::create(code.b, code.loc, code.i64Type(), index);
       // One unsigned comparison rejects negative indices, too.
       Value isInside = code.cmpi(arith::CmpIPredicate::ult, index, code.i64(type.getDimSize(0)));
+      if (rows.index) {
+        Value place = code.remainder(index, rows.count);
+        isInside = arith::AndIOp::create(code.b, code.loc, isInside,
+                                         code.cmpi(arith::CmpIPredicate::eq, place, rows.index));
+      }
       code.ifThen(isInside, [&] {
         values.startRow();
         Value base = code.address(target, code.add(code.mul(index, code.i64(columns)), first),

@@ -16,8 +16,13 @@ void emitRowKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, ml
                    mlir::Value end);
 void emitColumnKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, mlir::Value begin,
                       mlir::Value end);
+/// Which rows of a scattered table are meant: of every `count` in turn number `index`.
+struct TableRows {
+  mlir::Value index; ///< null for all
+  int64_t count = 1; ///< a power of two
+};
 void emitScatterKernel(CodeBuilder &code, KernelPlan &plan, KernelValues &values, mlir::Value begin,
-                       mlir::Value end);
+                       mlir::Value end, TableRows rows = {});
 void emitTransposeKernel(CodeBuilder &code, exec::KernelOp kernel, KernelValues &values,
                          mlir::Value begin, mlir::Value end);
 

@@ -69,12 +69,13 @@ std::vector<CudaCase> getCases() {
 }
 
 /// How much more a GPU's program may hold where most is live, as a part of that, but for
-/// workspaces: gelu's gradient is not written over what it reads, and f32 stands between f16 and
-/// bf16.
+/// workspaces: gelu's gradient is not written over what it reads, and f32 products stand beside
+/// gradients in bf16.
 double getMoreLive(const Case &choices) {
   bool hasGelu = usesChoice(choices, "model", "gpt2"),
-       hasMiddle =
-           usesChoice(choices, "state", "bf16-gradients") && !usesChoice(choices, "dtype", "bf16");
+       hasNarrowGradients = usesChoice(choices, "state", "bf16-gradients") ||
+                            usesChoice(choices, "state", "bf16-all"),
+       hasMiddle = hasNarrowGradients && !usesChoice(choices, "dtype", "bf16");
   return hasGelu || hasMiddle ? 0.2 : 0.01;
 }
 

@@ -37,7 +37,8 @@ static Geometry emitBody(GridBuilder &grid, exec::KernelOp kernel, KernelValues 
   if (isTranspose(kernel))
     return emitTileTranspose(grid, kernel, values);
   KernelPlan plan(kernel);
-  for (auto emit : {emitElementKernel, emitWideRowKernel, emitWideColumnKernel})
+  for (auto emit :
+       {emitElementKernel, emitWideRowKernel, emitWideColumnKernel, emitWideScatterKernel})
     if (std::optional<Geometry> geometry = emit(grid, plan, values))
       return *geometry;
   return emitSerialKernel(grid, plan, values);

@@ -155,10 +155,8 @@ Geometry lower::emitSerialKernel(GridBuilder &grid, KernelPlan &plan, KernelValu
     Value end = code.add(unit, code.i64(1));
     if (plan.kernel.getKind() == exec::KernelKind::Rows)
       emitRowKernel(code, plan, values, unit, end);
-    else if (plan.kernel.getKind() == exec::KernelKind::Columns)
-      emitColumnKernel(code, plan, values, unit, end);
     else
-      emitScatterKernel(code, plan, values, unit, end);
+      emitColumnKernel(code, plan, values, unit, end);
   });
   return {int64_t(llvm::divideCeil(plan.extent, kBlockThreads)), kBlockThreads};
 }

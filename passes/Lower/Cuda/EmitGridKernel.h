@@ -29,7 +29,12 @@ std::optional<Geometry> emitWideColumnKernel(GridBuilder &grid, KernelPlan &plan
                                              KernelValues &values);
 /// Permutations of dimensions, through tiles in shared memory.
 Geometry emitTileTranspose(GridBuilder &grid, exec::KernelOp kernel, KernelValues &values);
-/// Any kernel: a thread has a row, column or element to itself and does what one of a CPU does.
+/// Sums of rows at indices: a block has neighbouring columns, and of the table every so manieth
+/// row. It walks all rows in order, so that sums are formed as by one.
+std::optional<Geometry> emitWideScatterKernel(GridBuilder &grid, KernelPlan &plan,
+                                              KernelValues &values);
+/// Any other kernel: a thread has a row, column or element to itself and does what one of a CPU
+/// does.
 Geometry emitSerialKernel(GridBuilder &grid, KernelPlan &plan, KernelValues &values);
 
 /// Whether `emitElementKernel` takes the kernel.
