@@ -8,9 +8,9 @@ namespace ulsc::runtime {
 MpiLibrary loadMpi() {
   VendorLibrary library(
       "libmpi.so.40",
-      "it is Open MPI's (Debian: libopenmpi3), which the launcher of this program belongs to; install "
-      "it on all machines, or start the program without MPI, by 'torchrun --no-python' or 'srun "
-      "--mpi=none' (docs/program.md)");
+      "it is Open MPI's (Debian: libopenmpi3), which the launcher of this program belongs to; "
+      "install it on all machines, or start the program without MPI, by 'torchrun --no-python' or "
+      "'srun --mpi=none' (docs/program.md)");
   MpiLibrary mpi;
 #define ULSC_MPI_LOADED(name)                                                                      \
   mpi.name = reinterpret_cast<decltype(mpi.name)>(library.find("MPI_" #name));

@@ -37,9 +37,9 @@ std::unique_ptr<llvm::Module> translateForCpu(mlir::ModuleOp module, llvm::LLVMC
 mlir::LogicalResult emitCpuObject(mlir::ModuleOp module, const CpuOptions &options,
                                   llvm::StringRef path);
 
-/// Links object files with the runtime of `target`, `cpu` or `cuda`, into an executable. The runtime
-/// is `libulsc_runtime_<target>.a` and `libulsc_runtime_core.a` in `../lib` beside the compiler's
-/// executable, which `tool` names (argv[0]).
+/// Links object files with the runtime of `target`, `cpu` or `cuda`, into an executable. The
+/// runtime is `libulsc_runtime_<target>.a` and `libulsc_runtime_core.a` in `../lib` beside the
+/// compiler's executable, which `tool` names (argv[0]).
 mlir::LogicalResult linkProgram(mlir::Location loc, llvm::ArrayRef<std::string> objects,
                                 llvm::StringRef target, llvm::StringRef output,
                                 llvm::StringRef tool);
