@@ -58,7 +58,7 @@ JSON
   while read -r name model sequence batch flags; do
     compile "$name" cuda "$model" "$sequence" "$batch" $flags
     [[ $name = speed* ]] && continue
-    compile "$name" cpu "$model" "$sequence" "$batch" $flags
+    compile "$name" cpu "$model" "$sequence" "$batch" "${flags%% *}" # what follows --dtype is the GPU's
     train "$folder/$name.cpu" "$folder/$name.expected" >/dev/null
   done < <(programs)
   # All that is not of the C library: the other machine may have none of it.
