@@ -7,10 +7,12 @@
 #
 # Numerics: small models in f32 and bf16, steps as graphs and without, against losses of the CPU target; in bf16 with attention by
 # cuDNN and epilogues by cuBLASLt, and ("own") with the program's own kernels for both. Speed: tokens per second, the share of the measured GEMM peak, and each kernel's time against the GPU's copies and products.
+# ULSC_BUILD names another build folder than build/.
 # ULSC_GPU_CHECK_SIMULATED=1 runs on the simulated device, with sizes for it: that checks this script, its times mean nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=build/gpu-check
+build=${ULSC_BUILD:-build}
+folder=$build/gpu-check
 simulated=${ULSC_GPU_CHECK_SIMULATED:-0}
 end=$((SECONDS + 470))
 
@@ -42,10 +44,10 @@ programs() {
 }
 
 prepare() {
-  if [ ! -x build/bin/ulsc ] || [ ! -x build/bin/ulsc-gpu-peaks ]; then
+  if [ ! -x "$build/bin/ulsc" ] || [ ! -x "$build/bin/ulsc-gpu-peaks" ]; then
     tools/dependencies.sh
-    cmake -G Ninja -B build
-    ninja -C build ulsc ulsc_runtime ulsc-gpu-peaks
+    cmake -G Ninja -B "$build"
+    ninja -C "$build" ulsc ulsc_runtime ulsc-gpu-peaks
   fi
   rm -rf "$folder"
   mkdir -p "$folder/gpt2-124m" "$folder/lib"
@@ -53,8 +55,8 @@ prepare() {
 {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12,
  "activation_function": "gelu_new", "layer_norm_epsilon": 1e-05, "tie_word_embeddings": true}
 JSON
-  build/bin/ulsc data /usr/share/common-licenses/GPL-3 -o "$folder/tokens.bin" >/dev/null
-  cp build/bin/ulsc-gpu-peaks "$folder/"
+  "$build/bin/ulsc" data /usr/share/common-licenses/GPL-3 -o "$folder/tokens.bin" >/dev/null
+  cp "$build/bin/ulsc-gpu-peaks" "$folder/"
   while read -r name model sequence batch flags; do
     compile "$name" cuda "$model" "$sequence" "$batch" $flags
     [[ $name = speed* ]] && continue
@@ -71,7 +73,7 @@ JSON
 compile() {
   local name=$1 target=$2
   shift 2
-  build/bin/ulsc compile "$@" --target "$target" --report "$folder/$name.report" \
+  "$build/bin/ulsc" compile "$@" --target "$target" --report "$folder/$name.report" \
     -o "$folder/$name.$target" 2>"$folder/compile.log" >&2 || { cat "$folder/compile.log" >&2; exit 1; }
 }
 
@@ -170,7 +172,7 @@ measure_peer() {
 }
 
 libraries="$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-[ "$simulated" = 1 ] && libraries="build/lib/simulator:$libraries"
+[ "$simulated" = 1 ] && libraries="$build/lib/simulator:$libraries"
 
 case "${1:-run}" in
 prepare)
