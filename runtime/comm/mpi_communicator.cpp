@@ -26,7 +26,7 @@ class MpiCommunicator final : public Communicator {
 public:
   MpiCommunicator(int *argc, char ***argv) {
     // A lone process needs no daemon beside it, which takes half a second to start.
-    if (!std::getenv("PMIX_RANK") && !std::getenv("Ompi.world_SIZE"))
+    if (!std::getenv("PMIX_RANK") && !std::getenv("OMPI_COMM_WORLD_SIZE"))
       setenv("OMPI_MCA_ess_singleton_isolated", "1", /*overwrite=*/0);
     int provided = 0;
     mpi.Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);

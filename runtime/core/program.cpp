@@ -13,8 +13,8 @@ namespace ulsc::runtime {
 
 namespace {
 
-// Before ranks know each other, the launcher's environment tells which one prints: the nearest
-// launcher's, where one was started by another.
+// Before ranks know each other, the launcher's environment tells which one prints: torchrun's
+// before MPI's, where one was started by another.
 bool isLaterRank() {
   std::vector<const char *> names = {"RANK", "SLURM_PROCID"};
   if (isMpiLaunch())
@@ -62,9 +62,12 @@ void checkRanks(const Manifest &manifest, int64_t found) {
           wanted, " PROGRAM ...'");
   if (wanted == found)
     return;
-  const char *others = manifest.target == "cuda"
-                           ? " (torchrun --no-python and srun work, too: docs/program.md)"
-                           : "";
+  bool isNested =
+      manifest.target == "cuda" && !isMpiLaunch() && std::getenv("OMPI_COMM_WORLD_SIZE");
+  const char *others =
+      isNested ? " where TORCHELASTIC_RUN_ID is unset: torchrun's variables count before mpirun's"
+      : manifest.target == "cuda" ? " (torchrun --no-python and srun work, too: docs/program.md)"
+                                  : "";
   raise("the program was compiled for mesh ", manifest.mesh.text(), ", that is ", wanted,
         wanted == 1 ? " rank" : " ranks", ", but was started with ", found, "; run 'mpirun -np ",
         wanted, " PROGRAM ...'", others, ", or compile it for this number");

@@ -30,6 +30,12 @@ public:
             " processes without PMIx, and the environment does not say where rank 0 is; set "
             "MASTER_ADDR to the first machine's name and MASTER_PORT to a free port there, as "
             "examples/clusters/slurm does");
+    const char *processes = std::getenv("OMPI_COMM_WORLD_SIZE");
+    if (launch && launch->ranks == 1 && processes && std::atoi(processes) > 1)
+      raise("mpirun started ", processes,
+            " processes, but torchrun's variables, which count before mpirun's, make "
+            "each a job of its own that writes the same files; unset TORCHELASTIC_RUN_ID to have "
+            "mpirun's");
     // Before ranks wait for some that nobody needs.
     if (launch)
       checkRanks(manifest, launch->ranks);

@@ -271,6 +271,21 @@ TEST_F(Launch, TheNumberOfRanksIsThatOfTheMesh) {
                                  "(torchrun --no-python and srun work, too: docs/program.md)");
 }
 
+/// The environment doesn't tell whether mpirun is inside of torchrun.
+TEST_F(Launch, TorchrunCountsBeforeMpirun) {
+  Environment both = torchrun(0, 1);
+  both["OMPI_COMM_WORLD_SIZE"] = "2";
+  Outcome outcome = run(command(compileFor("dp=2"), {"--steps", "1"}), both);
+  EXPECT_EQ(outcome.exitCode, 1);
+  expectPart(outcome.output, "mpirun started 2 processes, but torchrun's variables, which count "
+                             "before mpirun's, make each a job of its own");
+  both["OMPI_COMM_WORLD_SIZE"] = "1";
+  outcome = run(command(compileFor("dp=2"), {"--steps", "1"}), both);
+  EXPECT_EQ(outcome.exitCode, 1);
+  expectPart(outcome.output, "was started with 1; run 'mpirun -np 2 PROGRAM ...' where "
+                             "TORCHELASTIC_RUN_ID is unset");
+}
+
 /// Ranks that nobody started are not waited for.
 TEST_F(Launch, TooManyRanksAreNotWaitedFor) {
   Outcome outcome = run(command(compileFor("dp=2"), {"--steps", "1"}), torchrun(0, 3));

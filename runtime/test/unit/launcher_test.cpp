@@ -104,7 +104,7 @@ TEST_F(Launcher, Slurm) {
   EXPECT_TRUE(read(with(slurm, "SLURM_STEP_NUM_NODES", "1"))->isOnOneMachine());
 }
 
-TEST_F(Launcher, TheNearestLauncherCounts) {
+TEST_F(Launcher, TorchrunCountsBeforeOthers) {
   Variables both = slurm;
   both.insert(torchrun.begin(), torchrun.end());
   EXPECT_EQ(read(both)->rank, 5);
