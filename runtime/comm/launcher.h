@@ -32,8 +32,8 @@ struct Launch {
 inline constexpr int portsTried = 16;
 
 /// mpirun, or srun with PMIx, started this process. Not so under torchrun, even where that was
-/// started by one of them, as batch scripts do: torchrun's variables count before
-/// theirs. The environment does not tell which launcher is inside of which.
+/// started by one of them, as batch scripts do: torchrun's variables count before theirs. The
+/// environment does not tell which launcher is inside of which.
 bool isMpiLaunch();
 
 /// RANK and WORLD_SIZE, as torchrun sets them, else SLURM_PROCID and SLURM_NTASKS where MASTER_ADDR

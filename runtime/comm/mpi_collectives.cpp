@@ -35,15 +35,6 @@ bool isPending(MPI_Request request, const std::string &name) {
 
 } // namespace
 
-void checkMpi(int code, const std::string &operation) {
-  if (code == MPI_SUCCESS)
-    return;
-  char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  endJob(operation, text);
-}
-
 int MpiSlot::checkedOffset(int64_t elements) const {
   if (elements > std::numeric_limits<int>::max())
     endJob(name, concat("an offset of ", elements, " elements is more than MPI can address"));

@@ -14,18 +14,14 @@
 #ifndef ULSC_RUNTIME_COMM_MPI_COLLECTIVES_H
 #define ULSC_RUNTIME_COMM_MPI_COLLECTIVES_H
 
+#include "comm/mpi_library.h"
 #include "ulsc/RuntimeABI.h"
-
-#include <mpi.h>
 
 #include <deque>
 #include <string>
 #include <vector>
 
 namespace ulsc::runtime {
-
-/// Ends the job if an MPI call failed.
-void checkMpi(int code, const std::string &operation);
 
 /// Ranks that reduce, gather or exchange together.
 struct MpiGroup {

@@ -13,15 +13,6 @@ MpiLibrary mpi; // of the process, as MPI's own state is
 
 void abortAll(int exitCode, const std::string &) { mpi.Abort(mpi.world, exitCode); }
 
-void check(int code, const std::string &operation) {
-  if (code == MPI_SUCCESS)
-    return;
-  char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
-  int length = 0;
-  mpi.Error_string(code, text, &length);
-  endJob(operation, text);
-}
-
 class MpiCommunicator final : public Communicator {
 public:
   MpiCommunicator(int *argc, char ***argv) {
@@ -47,41 +38,42 @@ public:
   int localRanks() const override { return machineRanks; }
   int localRank() const override { return machineRank; }
 
-  void barrier() override { check(mpi.Barrier(mpi.world), "barrier"); }
+  void barrier() override { checkMpi(mpi.Barrier(mpi.world), "barrier"); }
 
   int64_t minimum(int64_t value) override {
     int64_t result = value;
-    check(mpi.Allreduce(&value, &result, 1, mpi.int64, mpi.minimum, mpi.world), "minimum");
+    checkMpi(mpi.Allreduce(&value, &result, 1, mpi.int64, mpi.minimum, mpi.world), "minimum");
     return result;
   }
 
   double maximum(double value) override {
     double result = value;
-    check(mpi.Allreduce(&value, &result, 1, mpi.float64, mpi.maximum, mpi.world), "maximum");
+    checkMpi(mpi.Allreduce(&value, &result, 1, mpi.float64, mpi.maximum, mpi.world), "maximum");
     return result;
   }
 
   std::vector<uint64_t> gather(uint64_t value) override {
     std::vector<uint64_t> values(worldRanks);
-    check(mpi.Allgather(&value, 1, mpi.uint64, values.data(), 1, mpi.uint64, mpi.world), "gather");
+    checkMpi(mpi.Allgather(&value, 1, mpi.uint64, values.data(), 1, mpi.uint64, mpi.world),
+             "gather");
     return values;
   }
 
   void send(const void *data, int64_t bytes, int destination) override {
-    check(mpi.Send(data, static_cast<int>(bytes), mpi.bytes, destination, 0, mpi.world), "send");
+    checkMpi(mpi.Send(data, static_cast<int>(bytes), mpi.bytes, destination, 0, mpi.world), "send");
   }
 
   void receive(void *data, int64_t bytes, int source) override {
-    check(
+    checkMpi(
         mpi.Recv(data, static_cast<int>(bytes), mpi.bytes, source, 0, mpi.world, MPI_STATUS_IGNORE),
         "receive");
   }
 
   void broadcast(std::string &text) override {
     int64_t size = static_cast<int64_t>(text.size());
-    check(mpi.Bcast(&size, 1, mpi.int64, 0, mpi.world), "broadcast");
+    checkMpi(mpi.Bcast(&size, 1, mpi.int64, 0, mpi.world), "broadcast");
     text.resize(size);
-    check(mpi.Bcast(text.data(), static_cast<int>(size), mpi.bytes, 0, mpi.world), "broadcast");
+    checkMpi(mpi.Bcast(text.data(), static_cast<int>(size), mpi.bytes, 0, mpi.world), "broadcast");
   }
 
   void finish() override { mpi.Finalize(); }
@@ -91,6 +83,15 @@ private:
 };
 
 } // namespace
+
+void checkMpi(int code, const std::string &operation) {
+  if (code == MPI_SUCCESS)
+    return;
+  char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
+  int length = 0;
+  mpi.Error_string(code, text, &length);
+  endJob(operation, text);
+}
 
 std::unique_ptr<Communicator> createMpiCommunicator(const MpiLibrary &library, int *argc,
                                                     char ***argv) {

@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include <string>
+
 namespace ulsc::runtime {
 
 /// What communication around the steps calls, by MPI's names without their prefix.
@@ -42,6 +44,9 @@ MpiLibrary linkedMpi();
 /// Open MPI's, which is loaded now. Throws an Error that says how to do without where it is
 /// missing.
 MpiLibrary loadMpi();
+
+/// Ends the job if an MPI call failed, of the library with which its communicator was created.
+void checkMpi(int code, const std::string &operation);
 
 } // namespace ulsc::runtime
 

@@ -52,8 +52,7 @@ struct Message {
 class Neighbours {
 public:
   Neighbours(Communicator &communicator, Collectives &collectives)
-      : communicator(communicator), collectives(collectives), rank(communicator.rank()),
-        ranks(communicator.ranks()) {}
+      : collectives(collectives), rank(communicator.rank()), ranks(communicator.ranks()) {}
 
   /// Each rank sends one message of each size around the ring; `order` is that of the waits, in
   /// which an even number is a send and an odd one a receive.
@@ -144,7 +143,6 @@ private:
     collectives.start(message.desc, isSend ? buffers : nullptr, isSend ? nullptr : buffers, slot);
   }
 
-  Communicator &communicator;
   Collectives &collectives;
   int rank, ranks;
 };
